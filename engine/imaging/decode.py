@@ -5,10 +5,11 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from engine.imaging.deep import is_dark, is_deep_colour, with_lower_bytes
 from engine.imaging.files import read_bytes
 from engine.imaging.formats import Format, describe_foreign, recognise
 from engine.imaging.refusals import COPY_AGAIN, readable, refuse, translated
-from engine.imaging.samples import to_rgb
+from engine.imaging.samples import fitted, to_rgb
 from engine.imaging.tags import ORIENTATION, Tags
 
 MAX_PIXELS = 120_000_000  # three 40-megapixel panoramas side by side; 0.36 GB of RGB, so a 4 GB laptop survives two
@@ -38,7 +39,7 @@ def decode_picture(data: bytes, *, where: str, longest: int | None = None) -> Im
     kind, image = open_picture(data, where=where)
     try:
         turn = None if kind.turns_itself else TURNS.get(orientation(image))
-        upright = to_rgb(_loaded(image, longest), longest)
+        upright = to_rgb(_loaded(kind, data, image, longest), longest)
         return upright.transpose(turn) if turn is not None else upright
     except Exception as error:  # decoders raise nearly every built-in error over hostile bytes
         raise translated(error, where, kind.name) from error
@@ -77,13 +78,14 @@ def orientation(image: Image.Image) -> int:
     return int(value) if value in range(1, 9) else 1
 
 
-def _loaded(image: Image.Image, longest: int | None) -> Image.Image:
+def _loaded(kind: Format, data: bytes, image: Image.Image, longest: int | None) -> Image.Image:
     if hasattr(image, "to_pillow"):  # HEIF
         return image.to_pillow()
+    if is_deep_colour(image):
+        image.load()
+        return with_lower_bytes(image, kind.open(data)) if is_dark(image) else image
     if longest is not None:
-        width, height = image.size
-        shrink = min(1.0, longest / max(width, height))
         # Only JPEG listens: it then decodes at 1/2, 1/4 or 1/8, never below the size asked for.
-        image.draft(None, (max(1, round(width * shrink)), max(1, round(height * shrink))))
+        image.draft(None, fitted(image.size, longest))
     image.load()
     return image

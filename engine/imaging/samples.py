@@ -45,9 +45,12 @@ def on_black(image: Image.Image) -> Image.Image:
 
 def shrunk(image: Image.Image, longest: int | None) -> Image.Image:
     """The image with no side longer than `longest`, never enlarged."""
-    width, height = image.size
-    if longest is None or max(width, height) <= longest:
+    if longest is None or max(image.size) <= longest:
         return image
-    scale = longest / max(width, height)
-    size = (max(1, round(width * scale)), max(1, round(height * scale)))
-    return image.resize(size, Image.Resampling.LANCZOS, reducing_gap=2.0)
+    return image.resize(fitted(image.size, longest), Image.Resampling.LANCZOS, reducing_gap=2.0)
+
+
+def fitted(size: tuple[int, int], longest: int) -> tuple[int, int]:
+    """The size with its proportions kept and no side longer than `longest`, never enlarged, never below one pixel."""
+    scale = min(1.0, longest / max(size))
+    return max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
