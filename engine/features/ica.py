@@ -1,0 +1,137 @@
+"""A bank of small colour filters learned by independent component analysis, and how strongly the pixels of a region
+answer to it (methods note 8, steps 1 to 4 and 6)."""
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+from sklearn.decomposition import FastICA
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
+
+from engine.features.sampling import split_evenly
+from engine.problems import fail
+
+FLOOR = 1e-6          # of an answer's size before its logarithm
+CONTRAST_FLOOR = 0.01  # of the intensity range, added to a patch's standard deviation
+STRIP = 16            # image rows filtered at a time: the patches of a strip stay in the cache
+LOGS_SAVED = 24       # answers multiplied before one logarithm; 1e-6 ** 24 is far from the smallest double
+
+
+@dataclass(frozen=True)
+class FilterBank:
+    """`filters` (L, side * side * 3) give the answers of a pixel: filters (patch - mean). With `normalise`, patches
+    lose their average level and are divided by their contrast first."""
+
+    filters: np.ndarray
+    mean: np.ndarray   # (side * side * 3,)
+    side: int
+    normalise: bool
+
+    def answers(self, image: np.ndarray) -> Iterable[tuple[int, np.ndarray]]:
+        """Walks over an RGB uint8 image in strips: the first row of the strip and (pixels, L) answers, row by row."""
+        half = self.side // 2
+        padded = np.pad(image.astype(np.float32) / 255, [(half, half), (half, half), (0, 0)], mode="reflect")
+        bank, offset = self.filters.T.astype(np.float32), (self.filters @ self.mean).astype(np.float32)
+        for top in range(0, image.shape[0], STRIP):
+            rows = min(STRIP, image.shape[0] - top)
+            patches = _patches(padded[top:top + rows + 2 * half], self.side)
+            if self.normalise:
+                _normalise(patches)
+            yield top, patches @ bank - offset
+
+    def strength(self, image: np.ndarray, mask: np.ndarray, segments: int) -> np.ndarray:
+        """(segments, L): over the pixels of each segment of `mask` (H, W), the mean logarithm of the answers' size.
+        Every segment has to hold a pixel."""
+        product = np.ones((segments, len(self.filters)))
+        total = np.zeros_like(product)
+        count = np.zeros(segments, dtype=np.int64)
+        for top, answers in self.answers(image):
+            labels = mask[top:top + STRIP].ravel()
+            _multiply(answers, labels, product, total, count)
+        return ((total + np.log(product)) / count[:, None]).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class IndependentComponents:
+    """How a bank is learned. 5 px patches and normalised contrast suit survey images, whose light varies."""
+
+    side: int = 5
+    filters: int = 50
+    normalise: bool = True
+    patches: int = 50_000
+    iterations: int = 200
+
+    def fit(self, images: Iterable[np.ndarray], *, rng: np.random.Generator) -> FilterBank:
+        sample = self._sample(list(images), rng)
+        if self.normalise:
+            _normalise(sample)
+        answering = FastICA(
+            min(self.filters, self._rank()), algorithm="parallel", fun="logcosh", whiten="unit-variance", tol=1e-3,
+            max_iter=self.iterations, random_state=int(rng.integers(2**31)),
+        )
+        with warnings.catch_warnings(), threadpool_limits(1):
+            warnings.simplefilter("ignore", ConvergenceWarning)  # filters that still turn a little describe as well
+            answering.fit(sample)
+        return FilterBank(answering.components_.astype(np.float32), answering.mean_.astype(np.float32), self.side,
+                          self.normalise)
+
+    def _rank(self) -> int:
+        """Directions patches can have: without their average level one fewer."""
+        return self.side**2 * 3 - int(self.normalise)
+
+    def _sample(self, images: list[np.ndarray], rng: np.random.Generator) -> np.ndarray:
+        usable = [image for image in images if min(image.shape[:2]) >= self.side]
+        if not usable:
+            raise fail("filter bank", f"no image is {self.side} px wide", "give larger images")
+        shares = split_evenly(self.patches, len(usable))
+        drawn = [_random_patches(i, self.side, n, rng) for i, n in zip(usable, shares, strict=True)]
+        return np.concatenate(drawn)
+
+
+def _random_patches(image: np.ndarray, side: int, count: int, rng: np.random.Generator) -> np.ndarray:
+    tops = rng.integers(image.shape[0] - side + 1, size=count)
+    lefts = rng.integers(image.shape[1] - side + 1, size=count)
+    steps = np.arange(side)
+    rows, columns = tops[:, None, None] + steps[:, None], lefts[:, None, None] + steps
+    return image[rows, columns].reshape(count, -1).astype(np.float32) / np.float32(255)
+
+
+def _patches(strip: np.ndarray, side: int) -> np.ndarray:
+    """(pixels, side * side * 3): the patch about every pixel of a strip that is padded by side // 2."""
+    height, width = strip.shape[0] - side + 1, strip.shape[1] - side + 1
+    windows = np.lib.stride_tricks.sliding_window_view(strip, (side, side), axis=(0, 1))
+    return np.ascontiguousarray(windows.transpose(0, 1, 3, 4, 2)).reshape(height * width, -1)
+
+
+@numba.njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
+def _normalise(patches):
+    """Each row less its mean, over its standard deviation plus the floor; in place."""
+    for row in patches:
+        level, square = np.float32(0), np.float32(0)
+        for value in row:
+            level += value
+        level /= row.size
+        for value in row:
+            square += (value - level) * (value - level)
+        scale = np.float32(1) / (np.sqrt(square / row.size) + np.float32(CONTRAST_FLOOR))
+        for i in range(row.size):
+            row[i] = (row[i] - level) * scale
+
+
+@numba.njit(cache=True, nogil=True)
+def _multiply(answers, labels, product, total, count):
+    """Adds log |answer| to the total of each pixel's segment. Logarithms are dear: answers are multiplied, and only
+    every so many times the product's logarithm goes to the total."""
+    for n in range(labels.size):
+        segment = labels[n]
+        row, running = answers[n], product[segment]
+        for k in range(row.size):
+            running[k] *= max(abs(row[k]), FLOOR)
+        count[segment] += 1
+        if count[segment] % LOGS_SAVED == 0:
+            for k in range(row.size):
+                total[segment, k] += np.log(running[k])
+                running[k] = 1.0
