@@ -1,0 +1,109 @@
+"""Plain summaries of a whole image's colour and texture: nothing is learned, nothing has to be installed."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from skimage.color import rgb2lab
+from skimage.feature import local_binary_pattern
+
+from engine.features.pixels import as_rgb, grey, shrink
+from engine.features.sift import ORIENTATIONS, gradients
+from engine.progress import OnStep, ignore
+
+LONGEST = 320  # px, at which images are decoded for every built-in descriptor
+LAB_RANGE = ((0, 100), (-60, 60), (-60, 60))  # what photographs fill of CIELAB
+COLOUR_BINS = (12, 16, 16)
+RADII = (1, 2, 4)    # px, of the circles whose light-dark patterns are counted
+AROUND = 8           # points on each circle: ten patterns, nine that turning cannot change and one for the rest
+LAYOUT = 4           # cells along a side in which edge directions are counted
+
+
+@dataclass(frozen=True)
+class MeanColour:
+    """The mean CIELAB colour: three numbers, the least any descriptor has to beat."""
+
+    size: int = 160  # px, longer side of what is averaged
+
+    longest: ClassVar[int] = LONGEST
+    name: ClassVar[str] = "mean-colour"
+    version: ClassVar[int] = 1
+    level: ClassVar[str] = "image"
+    width: ClassVar[int] = 3
+    arrays: ClassVar[dict] = {}
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return {"size": self.size}
+
+    @classmethod
+    def restored(cls, parameters: dict[str, Any], arrays: dict[str, np.ndarray]) -> "MeanColour":
+        return cls(**parameters)
+
+    def fit(self, images: Iterable[np.ndarray], *, random_state=None, on_step: OnStep = ignore) -> "MeanColour":
+        return self
+
+    def describe(self, image: np.ndarray) -> np.ndarray:
+        return rgb2lab(as_rgb(shrink(image, self.size))).mean(axis=(0, 1)).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class ColourTexture:
+    """Colour histograms, light-dark patterns at three scales and the layout of edge directions. Each part has length
+    1, so none outweighs the others."""
+
+    size: int = 256  # px, longer side of what is looked at: the circles' radii mean something only at one scale
+
+    longest: ClassVar[int] = LONGEST
+    name: ClassVar[str] = "colour-texture"
+    version: ClassVar[int] = 1
+    level: ClassVar[str] = "image"
+    width: ClassVar[int] = sum(COLOUR_BINS) + len(RADII) * (AROUND + 2) + LAYOUT**2 * ORIENTATIONS
+    arrays: ClassVar[dict] = {}
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return {"size": self.size}
+
+    @classmethod
+    def restored(cls, parameters: dict[str, Any], arrays: dict[str, np.ndarray]) -> "ColourTexture":
+        return cls(**parameters)
+
+    def fit(self, images: Iterable[np.ndarray], *, random_state=None, on_step: OnStep = ignore) -> "ColourTexture":
+        return self
+
+    def describe(self, image: np.ndarray) -> np.ndarray:
+        small = as_rgb(shrink(image, self.size))
+        plane = grey(small)
+        parts = [*colour_shares(small), *(pattern_shares(small, radius) for radius in RADII), edge_shares(plane)]
+        return np.concatenate([np.sqrt(part) for part in parts]).astype(np.float32)
+
+
+def colour_shares(image: np.ndarray) -> list[np.ndarray]:
+    """Three histograms of CIELAB, each summing to 1."""
+    planes = rgb2lab(image).reshape(-1, 3).T
+    found = zip(planes, COLOUR_BINS, LAB_RANGE, strict=True)
+    return [_shares(np.clip(plane, *ends), bins, ends) for plane, bins, ends in found]
+
+
+def pattern_shares(image: np.ndarray, radius: int) -> np.ndarray:
+    """How often each rotation-invariant local binary pattern occurs at one radius, summing to 1."""
+    level = (grey(image) * 255).astype(np.uint8)  # whole levels: rounding must not decide which of two is lighter
+    patterns = local_binary_pattern(level, AROUND, radius, method="uniform")
+    return np.bincount(patterns.astype(np.int64).ravel(), minlength=AROUND + 2) / patterns.size
+
+
+def edge_shares(plane: np.ndarray) -> np.ndarray:
+    """Strength of edges by cell and direction, summing to 1; all equal where the image has no edge."""
+    strength, turn = gradients(np.ascontiguousarray(plane))
+    rows = np.arange(plane.shape[0]) * LAYOUT // plane.shape[0]
+    columns = np.arange(plane.shape[1]) * LAYOUT // plane.shape[1]
+    cell = rows[:, None] * LAYOUT + columns
+    place = cell * ORIENTATIONS + turn.astype(np.int64) % ORIENTATIONS
+    total = np.bincount(place.ravel(), strength.ravel(), LAYOUT**2 * ORIENTATIONS) + 1e-9
+    return total / total.sum()
+
+
+def _shares(values: np.ndarray, bins: int, ends: tuple[float, float]) -> np.ndarray:
+    return np.histogram(values, bins, ends)[0] / values.size
