@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, NestedTransaction
 from sqlalchemy.exc import DBAPIError
 
 from engine.problems import BenthoscopeError, Problem
@@ -106,7 +106,7 @@ class Writer:
             result = write.action(connection)
             point.commit()
         except Exception as error:
-            point.rollback()
+            _take_back(point, error)
             write.acknowledged.set_exception(_readable(error))
             return []
         return [result]
@@ -115,6 +115,15 @@ class Writer:
         for write in group:
             if not write.acknowledged.done():
                 write.acknowledged.set_exception(_readable(error))
+
+
+def _take_back(point: NestedTransaction, cause: Exception) -> None:
+    """Undoes one action; where the database has already undone the whole transaction, as it does on a full disk,
+    the cause is everybody's."""
+    try:
+        point.rollback()
+    except DBAPIError:
+        raise cause from None
 
 
 def _readable(error: Exception) -> Exception:

@@ -1,0 +1,138 @@
+"""The catalogue keeps what it acknowledged, on both databases."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from sqlalchemy import insert, select, text
+
+from engine.problems import BadInput
+from engine.workspace import Workspace
+from engine.workspace.catalogue import MIGRATIONS, migrate, open_catalogue
+from engine.workspace.connections import sqlite_engines
+from engine.workspace.schema import metadata, person
+from engine.workspace.writer import CatalogueError
+
+
+def add_person(name):
+    return lambda connection: connection.execute(insert(person).values(name=name, created_at=0.0))
+
+
+def names(catalogue):
+    return {row.name for row in catalogue.all(select(person))}
+
+
+def test_the_migrations_make_exactly_the_tables_of_the_schema(workspace):
+    with workspace.catalogue.reading() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+
+
+def test_migrating_down_and_up_again_leaves_an_empty_catalogue(tmp_path):
+    engines = sqlite_engines(tmp_path / "c.sqlite")
+    migrate(engines.writer)
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    with engines.writer.connect() as connection, connection.begin():
+        config.attributes["connection"] = connection
+        command.downgrade(config, "base")
+        left = connection.execute(text("select name from sqlite_master where type = 'table'")).scalars().all()
+        assert set(left) <= {"alembic_version", "sqlite_sequence"}
+    migrate(engines.writer)
+    engines.dispose()
+
+
+def test_a_write_is_there_for_every_reader_once_acknowledged(workspace):
+    for number in range(20):
+        workspace.catalogue.write(add_person(f"p{number}"))
+        assert f"p{number}" in names(workspace.catalogue)
+
+
+def test_many_threads_write_at_once_and_none_is_lost(workspace):
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(lambda number: workspace.catalogue.write(add_person(f"p{number}")), range(400)))
+    assert len(names(workspace.catalogue)) == 400
+
+
+def test_a_write_that_fails_spoils_none_that_shares_its_transaction(workspace):
+    gate = threading.Event()
+    workspace.catalogue.submit(lambda connection: gate.wait(5))  # holds the writer, so that the next three meet
+    good, bad, other = (workspace.catalogue.submit(add_person(name)) for name in ("a", "a", "b"))
+    gate.set()
+    good.result(5), other.result(5)
+    with pytest.raises(Exception, match=r"(?i)unique"):
+        bad.result(5)
+    assert names(workspace.catalogue) == {"a", "b"}
+
+
+def test_a_mistake_inside_a_write_reaches_its_caller_and_takes_everything_back(workspace):
+    def mistaken(connection):
+        add_person("half")(connection)
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        workspace.catalogue.write(mistaken)
+    assert names(workspace.catalogue) == set()
+
+
+def test_readers_cannot_write(workspace):
+    with pytest.raises(Exception, match=r"(?i)readonly|read-only"), workspace.catalogue.reading() as connection:
+        add_person("sneaky")(connection)
+
+
+def test_a_write_inside_a_write_is_refused_instead_of_waiting_for_ever(workspace):
+    with pytest.raises(RuntimeError, match="cannot wait"):
+        workspace.catalogue.write(lambda connection: workspace.catalogue.write(add_person("inner")))
+
+
+def test_after_closing_all_that_was_submitted_is_kept_and_nothing_more_taken(tmp_path):
+    catalogue = open_catalogue(tmp_path / "c.sqlite")
+    pending = [catalogue.submit(add_person(f"p{number}")) for number in range(100)]
+    catalogue.close()
+    assert all(future.done() and not future.exception() for future in pending)
+    with pytest.raises(CatalogueError, match="is closed"):
+        catalogue.write(add_person("late"))
+
+
+def test_two_processes_worth_of_writers_take_turns(tmp_path):
+    Workspace.create(tmp_path / "w").close()
+    with Workspace.open(tmp_path / "w") as one, Workspace.open(tmp_path / "w") as two, ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda n: (one, two)[n % 2].catalogue.write(add_person(f"p{n}")), range(200)))
+        assert len(names(one.catalogue)) == 200
+
+
+def test_a_file_that_is_no_database_is_told_plainly(tmp_path):
+    (tmp_path / "c.sqlite").write_bytes(b"not a database, by far" * 100)
+    with pytest.raises(BadInput, match="is no catalogue we can open"):
+        open_catalogue(tmp_path / "c.sqlite")
+
+
+def test_a_catalogue_of_a_newer_version_is_left_alone(tmp_path):
+    catalogue = open_catalogue(tmp_path / "c.sqlite")
+    catalogue.execute(text("update alembic_version set version_num = '9999'"))
+    catalogue.close()
+    with pytest.raises(BadInput, match="newer version"):
+        open_catalogue(tmp_path / "c.sqlite")
+
+
+@pytest.mark.parametrize("address", ["nonsense://x", "postgresql://"])
+def test_a_wrong_address_is_told_plainly(address):
+    with pytest.raises(BadInput):
+        open_catalogue(address)
+
+
+def test_a_full_disk_is_told_plainly_and_what_was_there_stays(tmp_path):
+    catalogue = open_catalogue(tmp_path / "c.sqlite")
+    catalogue.write(add_person("early"))
+
+    def limit(connection):
+        connection.execute(text(f"PRAGMA max_page_count = {connection.execute(text('PRAGMA page_count')).scalar()}"))
+
+    catalogue.write(limit)
+    with pytest.raises(CatalogueError, match="free some space"):
+        catalogue.write(lambda connection: [add_person("x" * 4000 + str(n))(connection) for n in range(50)])
+    assert names(catalogue) == {"early"}
+    catalogue.close()
