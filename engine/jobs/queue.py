@@ -18,7 +18,7 @@ from engine.workspace.records import now
 from engine.workspace.schema import job
 
 UNFINISHED = ("queued", "running")
-DEATHS = 5  # a job whose process dies this often without getting any further is what kills it
+DEATHS = 10  # a job whose process dies this often, without a checkpoint in between, is what kills it
 
 
 @dataclass(frozen=True)
