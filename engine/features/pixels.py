@@ -7,7 +7,8 @@ LUMA = np.array([0.299, 0.587, 0.114], dtype=np.float32)  # BT.601, what a grey 
 
 
 def shrink(image: np.ndarray, longest: int) -> np.ndarray:
-    """The uint8 image with its longer side at most `longest` px, aspect kept; never enlarged."""
+    """The uint8 image as RGB with its longer side at most `longest` px, aspect kept; never enlarged."""
+    image = as_rgb(image)
     height, width = image.shape[:2]
     scale = longest / max(height, width)
     if scale >= 1:

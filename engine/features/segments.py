@@ -9,7 +9,7 @@ import numpy as np
 from engine.features.choices import named, spelled
 from engine.features.descriptor import Segments
 from engine.features.ica import FilterBank, IndependentComponents
-from engine.features.pixels import as_rgb, shrink
+from engine.features.pixels import shrink
 from engine.features.superpixels import CUTTERS, Cutter, Slic
 from engine.problems import fail
 from engine.progress import OnStep, Progress, ignore
@@ -59,4 +59,4 @@ class IcaSegments:
         return Segments(self.bank.strength(small, mask, int(mask.max()) + 1), mask)
 
     def _seen(self, image: np.ndarray) -> np.ndarray:
-        return as_rgb(shrink(image, self.longest))
+        return shrink(image, self.longest)

@@ -8,7 +8,7 @@ import numpy as np
 from skimage.color import rgb2lab
 from skimage.feature import local_binary_pattern
 
-from engine.features.pixels import as_rgb, grey, shrink
+from engine.features.pixels import grey, shrink
 from engine.features.sift import ORIENTATIONS, gradients
 from engine.progress import OnStep, ignore
 
@@ -45,7 +45,7 @@ class MeanColour:
         return self
 
     def describe(self, image: np.ndarray) -> np.ndarray:
-        return rgb2lab(as_rgb(shrink(image, self.size))).mean(axis=(0, 1)).astype(np.float32)
+        return rgb2lab(shrink(image, self.size)).mean(axis=(0, 1)).astype(np.float32)
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class ColourTexture:
         return self
 
     def describe(self, image: np.ndarray) -> np.ndarray:
-        small = as_rgb(shrink(image, self.size))
+        small = shrink(image, self.size)
         plane = grey(small)
         parts = [*colour_shares(small), *(pattern_shares(small, radius) for radius in RADII), edge_shares(plane)]
         return np.concatenate([np.sqrt(part) for part in parts]).astype(np.float32)
