@@ -103,7 +103,7 @@ def _patches(strip: np.ndarray, side: int) -> np.ndarray:
     """(pixels, side * side * 3): the patch about every pixel of a strip that is padded by side // 2."""
     height, width = strip.shape[0] - side + 1, strip.shape[1] - side + 1
     windows = np.lib.stride_tricks.sliding_window_view(strip, (side, side), axis=(0, 1))
-    return np.ascontiguousarray(windows.transpose(0, 1, 3, 4, 2)).reshape(height * width, -1)
+    return windows.transpose(0, 1, 3, 4, 2).copy().reshape(height * width, -1)  # a copy: it is changed in place
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
