@@ -41,6 +41,9 @@ class EfficientNetLite:
     def network(self) -> OnnxNetwork:
         return OnnxNetwork(graph_file(self.cache), normalisation=LITE)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {"cache": self.cache}  # whoever receives it builds or finds the network there
+
     def fit(self, images: Iterable[np.ndarray], *, random_state=None, on_step: OnStep = ignore) -> "EfficientNetLite":
         assert self.network.form.height == SIZE  # builds it: a missing weight file is told before the work begins
         return self
@@ -87,6 +90,9 @@ class OnnxDescriptor:
     @cached_property
     def network(self) -> OnnxNetwork:
         return OnnxNetwork(self.path, input_size=self.input_size, normalisation=self.normalisation)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"path": self.path, "input_size": self.input_size, "normalisation": self.normalisation}
 
     @cached_property
     def digest(self) -> str:

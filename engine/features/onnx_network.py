@@ -80,13 +80,6 @@ class OnnxNetwork:
                        f"({_first_line(error)})", "give its input size with --input-size") from error
         return pooled(value[0]).astype(np.float32)
 
-    def __reduce__(self):  # sessions do not cross process borders; the path does
-        return _reopen, (self.path, self.form.height, self.normalisation)
-
-
-def _reopen(path: Path, size: int, normalisation: Normalisation) -> OnnxNetwork:
-    return OnnxNetwork(path, input_size=size, normalisation=normalisation)
-
 
 def pooled(value: np.ndarray) -> np.ndarray:
     """One vector from what a network gives for one image: (D,), tokens (T, D) or a map (D, H, W)."""
