@@ -43,3 +43,4 @@ def kinds() -> list[JobKind]:
 register(JobKind("import", "Import images", "engine.jobs.import_images:import_images"))
 register(JobKind("features", "Describe images", "engine.jobs.features:features"))
 register(JobKind("cluster", "Cluster images", "engine.jobs.cluster:cluster"))
+register(JobKind("relink", "Find moved images", "engine.jobs.relink:relink"))

@@ -1,0 +1,34 @@
+"""`benthoscope`: the commands meet here. Nothing heavy is imported before a command needs it."""
+
+import sys
+
+import typer
+
+from app.commands import jobs, machine, problems, workspaces
+from app.commands.terminal import ERROR, in_debug, told, wants_json
+from engine.problems import BenthoscopeError
+
+app = typer.Typer(
+    name="benthoscope", no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Browse, cluster and name far more seafloor or album images than you have hours for.",
+)
+
+app.command()(workspaces.init)
+app.command()(workspaces.status)
+app.command()(problems.problems)
+app.command()(workspaces.relink)
+app.add_typer(jobs.commands, name="jobs")
+app.command()(machine.doctor)
+app.command()(machine.version)
+
+
+def main() -> None:
+    """Errors in the input end in one line and exit code 2; mistakes in our code keep their traceback."""
+    try:
+        app()
+    except BenthoscopeError as error:
+        if in_debug():
+            raise
+        told(error.problem, wants_json())
+        sys.exit(ERROR)
