@@ -1,0 +1,21 @@
+"""Mixtures of Gaussians that find their number of clusters, for rows in groups that share clusters but not proportions.
+
+    model = GMC(width=0.05, random_state=0).fit(descriptors, groups=dives)
+    model.labels_, model.weights_, model.n_clusters_, model.lower_bound_
+"""
+
+from engine.mixtures.bayesian import BayesianMixture
+from engine.mixtures.course import Checkpoint
+from engine.mixtures.models import BGMM, GMC, VDP, SymmetricGMC
+from engine.problems import unknown
+
+__all__ = ["BGMM", "GMC", "MODELS", "VDP", "BayesianMixture", "Checkpoint", "SymmetricGMC", "model_named"]
+
+MODELS: dict[str, type[BayesianMixture]] = {"bgmm": BGMM, "gmc": GMC, "sgmc": SymmetricGMC, "vdp": VDP}
+
+
+def model_named(word: str) -> type[BayesianMixture]:
+    """The estimator of a CLI name."""
+    if word not in MODELS:
+        raise unknown("model", word, MODELS)
+    return MODELS[word]

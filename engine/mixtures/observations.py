@@ -1,0 +1,121 @@
+"""The rows a mixture is fitted to: an array, a memmap or a .npy file, in chunks, with the group of every row."""
+
+import operator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.compute import Compute, InOrder, RowChunk
+from engine.compute import rows as cut
+from engine.mixtures import sweep
+from engine.mixtures.model import Scorer, Statistics
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Rows are seen as (x - origin) / scale, so that units neither matter to the search nor to rounding."""
+
+    origin: np.ndarray  # (D,)
+    scale: float
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedChunk(RowChunk):
+    """A run of rows with their groups, and how to see them."""
+
+    groups: np.ndarray
+    n_groups: int
+    frame: Frame
+
+    def __reduce__(self):
+        rest = (self.groups, self.n_groups, self.frame)
+        if self.travels_light:
+            return GroupedChunk, (self.source, self.start, self.stop, *rest)
+        return _received, (np.ascontiguousarray(self.read()), self.start, self.stop, *rest)
+
+
+class _Sent(GroupedChunk):
+    """A chunk that left its array behind: its source is its own rows."""
+
+    def read(self) -> np.ndarray:
+        return self.source
+
+
+def _received(rows: np.ndarray, *rest: Any) -> GroupedChunk:
+    return _Sent(rows, *rest)
+
+
+def nothing() -> None:
+    """After each chunk, nothing."""
+
+
+@dataclass(frozen=True)
+class Observations:
+    source: np.ndarray | Path
+    groups: np.ndarray   # (N,) int32, 0 .. n_groups - 1
+    n_groups: int
+    frame: Frame
+    compute: Compute = field(default_factory=InOrder)
+    pulse: Callable[[], None] = nothing  # called between chunks; may raise Cancelled
+    chunk_rows: int = 16_384
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    @cached_property
+    def chunks(self) -> list[GroupedChunk]:
+        return [GroupedChunk(c.source, c.start, c.stop, self.groups[c.start : c.stop], self.n_groups, self.frame)
+                for c in cut(self.source, size=self.chunk_rows)]
+
+    @cached_property
+    def values(self) -> np.ndarray:
+        """All rows, mapped where they lie in a file."""
+        return np.load(self.source, mmap_mode="r") if isinstance(self.source, Path) else self.source
+
+    def sweep(self, scorer: Scorer) -> Statistics:
+        """One E-step over all rows, and the statistics of the responsibilities it gives."""
+        return self._sum(sweep.statistics, scorer)
+
+    def divide(self, scorer: Scorer, halves: Scorer, parents: np.ndarray) -> "sweep.Division":
+        return self._sum(sweep.division, scorer, halves, parents)
+
+    def nearest(self, scorer: Scorer) -> tuple[np.ndarray, np.ndarray]:
+        """The likeliest cluster of every row, and how likely it is."""
+        parts = list(self.map(sweep.nearest, scorer))
+        return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
+
+    def responsibilities(self, scorer: Scorer) -> np.ndarray:
+        """(N, K), all of them at once."""
+        return np.concatenate(list(self.map(sweep.responsibilities, scorer)))
+
+    def log_norms(self, scorer: Scorer) -> np.ndarray:
+        return np.concatenate(list(self.map(sweep.log_norms, scorer)))
+
+    def map(self, function: Callable, *shared: Any) -> Iterator:
+        return self.compute.map(self.chunks, function, *shared, after_each=self.pulse)
+
+    def given(self, kind: Any, resp: np.ndarray) -> Statistics:
+        """The statistics of responsibilities (N, K) that somebody else gives."""
+        return self._sum(sweep.given, kind, resp)
+
+    def labelled(self, kind: Any, labels: np.ndarray) -> Statistics:
+        """The statistics of clusters that own the rows with their number, whole."""
+        return self._sum(sweep.labelled, kind, labels, int(labels.max()) + 1)
+
+    def regrouped(self, groups: np.ndarray, n_groups: int) -> "Observations":
+        return replace(self, groups=groups, n_groups=n_groups)
+
+    def take(self, wanted: np.ndarray) -> "Observations":
+        """Some of the rows (ascending numbers), copied, to be worked on in this thread."""
+        return replace(self, source=np.asarray(self.values[wanted]), groups=self.groups[wanted], compute=InOrder())
+
+    def sample(self, size: int, rng: np.random.Generator) -> "Observations":
+        wanted = np.sort(rng.choice(len(self), size, replace=False, shuffle=False))
+        return replace(self, source=np.asarray(self.values[wanted]), groups=self.groups[wanted])
+
+    def _sum(self, function: Callable, *shared: Any) -> Any:
+        return self.compute.map_reduce(self.chunks, function, operator.add, *shared, after_each=self.pulse)
