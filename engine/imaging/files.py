@@ -11,6 +11,11 @@ MAX_BYTES = 1 << 30  # an uncompressed 16-bit image at the pixel limit is 0.7 GB
 
 def read_bytes(path: Path) -> bytes:
     """The content of a regular file of 1 byte to 1 GiB; raises BadImage with the reason otherwise."""
+    return read_file(path)[0]
+
+
+def read_file(path: Path) -> tuple[bytes, os.stat_result]:
+    """`read_bytes`, with the size and time of exactly the file that was read."""
     try:
         check_regular(path, path.stat())
         return _read(path)
@@ -30,12 +35,13 @@ def check_regular(path: Path, status: os.stat_result) -> None:
         raise refuse(where, told, "cut it into tiles")
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path) -> tuple[bytes, os.stat_result]:
     # Should the file have become a pipe since it was looked at, opening must not wait for a writer.
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
     with os.fdopen(handle, "rb") as file:
-        check_regular(path, os.fstat(handle))
-        return file.read(MAX_BYTES + 1)
+        status = os.fstat(handle)
+        check_regular(path, status)
+        return file.read(MAX_BYTES + 1), status
 
 
 def _kind(mode: int) -> str:
