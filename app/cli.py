@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from app.commands import jobs, machine, problems, workspaces
+from app.commands import cluster, jobs, machine, problems, runs, workspaces
 from app.commands.terminal import ERROR, in_debug, told, wants_json
 from engine.problems import BenthoscopeError
 
@@ -18,6 +18,8 @@ app.command()(workspaces.init)
 app.command()(workspaces.status)
 app.command()(problems.problems)
 app.command()(workspaces.relink)
+app.command()(cluster.cluster)
+app.add_typer(runs.commands, name="runs")
 app.add_typer(jobs.commands, name="jobs")
 app.command()(machine.doctor)
 app.command()(machine.version)

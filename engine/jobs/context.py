@@ -21,6 +21,7 @@ class JobContext:
     def __init__(self, job: Job, folder: Path):
         self.job, self.folder = job, folder
         self._cancel = threading.Event()
+        self.interrupted = False  # the process is closing: the job will go on later, nobody gave it up
         self._progress = Progress(job.done, job.total, job.message)
         self._pace = Pace()
         self._lock = threading.Lock()
@@ -46,6 +47,11 @@ class JobContext:
             raise Cancelled
 
     def cancel(self) -> None:
+        self._cancel.set()
+
+    def interrupt(self) -> None:
+        """Like `cancel`, but the job goes back into the queue."""
+        self.interrupted = True
         self._cancel.set()
 
     def snapshot(self) -> tuple[int, dict[str, Any]]:

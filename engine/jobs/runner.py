@@ -43,7 +43,7 @@ class JobRunner:
         if self._thread.ident:
             self._thread.join()
         for context, thread in list(self._running.values()):
-            context.cancel()
+            context.interrupt()
             thread.join()
 
     def __enter__(self) -> "JobRunner":
@@ -72,7 +72,7 @@ class JobRunner:
         claim = claimed(self._queue, found)
         if claim:
             context = JobContext(found, self._queue.folder(found.id))
-            run = (self._workspace, self._queue, context, claim, self._stop.is_set)
+            run = (self._workspace, self._queue, context, claim)
             thread = threading.Thread(target=_run_claimed, args=run, name=f"job-{found.id}", daemon=True)
             self._running[found.id] = context, thread
             thread.start()
@@ -91,7 +91,7 @@ def run_now(
     if claim is None:  # a running server took it up
         return _watched(queue, job.id, lambda: queue.get(job.id).finished, watch)
     context = JobContext(job, queue.folder(job.id))
-    run = (workspace, queue, context, claim, lambda: False)
+    run = (workspace, queue, context, claim)
     thread = threading.Thread(target=_run_claimed, args=run, name=f"job-{job.id}")
     thread.start()
     try:
@@ -139,15 +139,13 @@ def _watched(queue: JobQueue, job_id: int, ended: Callable[[], bool], watch: Cal
     return job
 
 
-def _run_claimed(
-    workspace: Workspace, queue: JobQueue, context: JobContext, claim: ExitStack, interrupted: Callable[[], bool]
-) -> None:
-    """Runs a job to one of its ends. `interrupted` tells a process that is closing from a person who cancels."""
+def _run_claimed(workspace: Workspace, queue: JobQueue, context: JobContext, claim: ExitStack) -> None:
+    """Runs a job to one of its ends."""
     ended = threading.Event()
     watcher = threading.Thread(target=_watch, args=(queue, context, ended), name=f"watch-{context.job.id}", daemon=True)
     watcher.start()
     try:
-        state, values = _outcome(workspace, context, interrupted)
+        state, values = _outcome(workspace, context)
     finally:
         ended.set()
         watcher.join()
@@ -162,14 +160,14 @@ def _run_claimed(
         claim.close()
 
 
-def _outcome(workspace: Workspace, context: JobContext, interrupted: Callable[[], bool]) -> tuple[str, dict[str, Any]]:
+def _outcome(workspace: Workspace, context: JobContext) -> tuple[str, dict[str, Any]]:
     """(state, columns) after the function returned or raised."""
     context.log(f"begins, attempt {context.job.attempts + 1}")
     try:
         result = kind_named(context.job.kind).function()(context, workspace, **context.job.parameters)
     except Cancelled:
-        context.log("interrupted" if interrupted() else "cancelled")
-        return ("queued", {}) if interrupted() else ("cancelled", {})
+        context.log("interrupted" if context.interrupted else "cancelled")
+        return ("queued", {}) if context.interrupted else ("cancelled", {})
     except BenthoscopeError as error:
         context.log(str(error))
         return "failed", {"error": str(error), "traceback": traceback.format_exc()}

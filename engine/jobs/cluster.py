@@ -1,0 +1,195 @@
+"""Clusters the images of a workspace and keeps the result as a run.
+
+A run keeps, row by row of the same order: image_ids, labels, probability (of that label); and for the groups
+group_ids and weights (groups x clusters); and the model's own arrays, by which new images can be told apart.
+"""
+
+import platform
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from engine.compute import Compute, compute_on
+from engine.jobs.context import JobContext
+from engine.jobs.trace import Trace
+from engine.mixtures import BayesianMixture, model_named
+from engine.problems import fail
+from engine.progress import Cancelled
+from engine.workspace import NewCluster, NewRun, Run, Workspace
+from engine.workspace.features import FeatureSet
+
+BLOCK = 50_000  # rows whose probabilities are in memory at once
+PACKAGES = ("benthoscope", "numpy", "scipy", "scikit-learn", "numba")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows to be clustered, with the id of the image and of the group of each."""
+
+    features: FeatureSet
+    values: np.ndarray
+    image_ids: np.ndarray
+    groups: np.ndarray
+
+    @property
+    def source(self) -> Any:
+        """The file where all of its rows are wanted, so that every machine reads them for itself; else the values."""
+        return self.features.path if len(self.values) == self.features.sidecar.rows else self.values
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be done: which model with which parameters on which rows, by whose hands."""
+
+    model: str
+    parameters: Mapping[str, Any]
+    name: str
+    hold_out: float
+    seed: int
+
+
+def cluster(
+    job: JobContext, workspace: Workspace, *, model: str = "gmc", features: str = "deep", width: float = 0.05,
+    collection: str | None = None, name: str | None = None, hold_out: float = 0.0, seed: int = 0,
+    scheduler: str | None = None, parameters: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Fits the model and stores a run. Who cancels keeps the clusters found so far, as a run marked partial."""
+    rows = chosen_rows(workspace, features, collection)
+    chosen = {"width": width, **(parameters or {})}
+    request = Request(model, chosen, name or f"{model} {features} {width:g}", _share(hold_out), seed)
+    run = _fitted_run(job, workspace, rows, request, compute_on(scheduler))
+    return {"run": run.id, "name": run.name, **run.summary}
+
+
+def chosen_rows(workspace: Workspace, features: str, collection: str | None = None) -> Rows:
+    """The rows of a feature set whose images the catalogue still knows, of one collection or of all."""
+    found = workspace.features.open(features)
+    if found.level != "image":
+        raise fail(f"features {features}", "describe segments, not whole images", "choose a set of whole images")
+    group_of = _groups_of_images(workspace, collection)
+    ids = np.asarray(found.image_ids)
+    wanted = np.isin(ids, np.fromiter(group_of, np.int64, len(group_of)))
+    if not wanted.any():
+        raise fail(f"features {features}", "has none of the images wanted", "run `benthoscope features` first")
+    groups = np.array([group_of[number] for number in ids[wanted].tolist()])
+    return Rows(found, found.X if wanted.all() else found.X[wanted], ids[wanted], groups)
+
+
+def _groups_of_images(workspace: Workspace, collection: str | None) -> dict[int, int]:
+    only = workspace.library.collection_named(collection).id if collection else None
+    columns = workspace.library.columns("id", "group_id", collection_id=only)
+    return dict(zip(columns["id"].tolist(), columns["group_id"].tolist(), strict=True))
+
+
+def _fitted_run(job: JobContext, workspace: Workspace, rows: Rows, request: Request, compute: Compute) -> Run:
+    began, trace = time.time(), Trace(job.on_step)
+    held_out = _held_out_score(rows, request, compute, trace) if request.hold_out else None
+    estimator = estimator_for(request)
+    partial = _stopped_early(job, estimator, rows, compute, trace)
+    parts = results(estimator, rows, compute)
+    summary = {"clusters": int(estimator.n_clusters_), "images": len(rows.image_ids), "partial": partial,
+               "lower_bound": float(estimator.lower_bound_), "held_out": held_out,
+               "converged": bool(estimator.converged_) and not partial}
+    name = f"{request.name} (stopped early)" if partial else request.name
+    new = NewRun(name, request.model, rows.features.name, dict(request.parameters),
+                 _provenance(rows, request, estimator, began, trace), summary)
+    run = workspace.runs.add(new, parts, _clusters(parts["labels"], summary["clusters"]))
+    if partial:
+        job.log(f"stopped early; the clusters found so far are run {run.id}")
+        raise Cancelled
+    return run
+
+
+def _stopped_early(job: JobContext, estimator: BayesianMixture, rows: Rows, compute: Compute, trace: Trace) -> bool:
+    """Fits; True where somebody cancelled after the first clusters were found."""
+    try:
+        estimator.fit(rows.source, rows.groups, compute=compute, on_step=trace.on_step, checkpoint=job)
+    except Cancelled:
+        if job.interrupted or not hasattr(estimator, "mixture_"):
+            raise
+        return True
+    return False
+
+
+def estimator_for(request: Request) -> BayesianMixture:
+    """The estimator with the parameters asked for; a parameter it does not have is told."""
+    kind = model_named(request.model)
+    known = kind().get_params()
+    for name in request.parameters:
+        if name not in known:
+            raise fail(f"model {request.model}", f"has no parameter '{name}'", f"it has {', '.join(sorted(known))}")
+    return kind(**request.parameters, random_state=request.seed)
+
+
+def results(estimator: BayesianMixture, rows: Rows, compute: Compute) -> dict[str, Any]:
+    """What a run keeps of a fitted estimator."""
+    labels, probability = _owners(estimator, rows, compute)
+    group_ids = np.asarray(estimator.groups_) if estimator._sees_groups else np.unique(rows.groups)
+    arrays, told = estimator.to_arrays()
+    return {"image_ids": rows.image_ids, "labels": labels, "probability": probability, "group_ids": group_ids,
+            "weights": shares(labels, rows.groups, group_ids, estimator), "model": told,
+            **{f"model_{name}": array for name, array in arrays.items()}}
+
+
+def shares(labels: np.ndarray, groups: np.ndarray, group_ids: np.ndarray, estimator: BayesianMixture) -> np.ndarray:
+    """(groups, clusters): the mixture of each dive, by the model or, where it sees no dives, by counting."""
+    if estimator._sees_groups:
+        return np.asarray(estimator.weights_)
+    counts = np.zeros((len(group_ids), estimator.n_clusters_))
+    np.add.at(counts, (np.searchsorted(group_ids, groups), labels), 1)
+    return counts / counts.sum(1, keepdims=True)
+
+
+def _owners(estimator: BayesianMixture, rows: Rows, compute: Compute) -> tuple[np.ndarray, np.ndarray]:
+    """(labels, probability of each), block by block."""
+    X = rows.values
+    labels, probability = np.empty(len(X), np.int32), np.empty(len(X), np.float32)
+    for at in range(0, len(X), BLOCK):
+        part = slice(at, at + BLOCK)
+        owned = estimator.predict_proba(X[part], rows.groups[part], compute=compute)
+        labels[part], probability[part] = owned.argmax(1), owned.max(1)
+    return labels, probability
+
+
+def _held_out_score(rows: Rows, request: Request, compute: Compute, trace: Trace) -> float:
+    """Mean log density of images kept aside, under a model of the others: comparable between widths and models."""
+    X = rows.values
+    aside = np.random.default_rng(request.seed).random(len(X)) < request.hold_out
+    if aside.all() or not aside.any():
+        raise fail("hold-out", f"{request.hold_out:g} of {len(X)} images leaves none on one side", "choose 0.1 or so")
+    estimator = estimator_for(request)
+    trace.stage = "without the images held out: "
+    estimator.fit(X[~aside], rows.groups[~aside], compute=compute, on_step=trace.on_step)
+    trace.stage = ""
+    return float(estimator.score(X[aside], rows.groups[aside]))
+
+
+def _provenance(rows: Rows, request: Request, estimator: BayesianMixture, began: float, trace: Trace) -> dict[str, Any]:
+    return {
+        "seed": request.seed, "parameters": _plain(estimator.get_params()), "hold_out": request.hold_out,
+        "features": {"name": rows.features.name, "data_hash": rows.features.sidecar.data_hash,
+                     "extractor": dict(rows.features.sidecar.extractor)},
+        "versions": {"python": platform.python_version()} | {name: version(name) for name in PACKAGES},
+        "machine": f"{platform.system()} {platform.machine()}", "began_at": began, "seconds": time.time() - began,
+        "bounds": [float(bound) for bound in estimator.lower_bound_history_], "trace": trace.points,
+    }
+
+
+def _clusters(labels: np.ndarray, count: int) -> Sequence[NewCluster]:
+    return [NewCluster(number, int(size)) for number, size in enumerate(np.bincount(labels, minlength=count))]
+
+
+def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+
+def _share(value: float) -> float:
+    if not 0 <= value < 1:
+        raise fail("hold-out", f"{value:g} is no share", "give a number from 0 up to, not including, 1")
+    return value
+
+
