@@ -75,6 +75,8 @@ def make_plan(survey: Survey, read: Callable[[str], bytes], wishes: Wishes, *, e
 
     Raises BadInput when a wish cannot be fulfilled, above all a mapping of a column that no table has.
     """
+    if wishes.kind not in (None, CAMPAIGN, ALBUMS):
+        raise unknown("kind of collection", wishes.kind, (CAMPAIGN, ALBUMS))
     paths = [file.path for file in survey.images]
     names = [*(file.path for file in survey.metadata), *extra]
     sources, problems = _read_all(names, read, wishes, on_step)

@@ -1,7 +1,7 @@
 """The kinds of metadata files an import understands, recognised by what they hold."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from engine.exchange import biigle, ifdo, imos, spreadsheet
@@ -14,6 +14,7 @@ from engine.exchange.tables import Table, read_table
 TABLES = frozenset({".csv", ".tsv", ".tab", ".txt"})
 DOCUMENTS = frozenset({".json", ".yaml", ".yml", ".ifdo"})
 METADATA = TABLES | DOCUMENTS
+SEVERAL = 1.5  # rows for each image from which on a table is one of points or labels
 
 
 @dataclass(frozen=True)
@@ -79,4 +80,16 @@ def _from_table(table: Table, name: str, corrections: Mapping[str, str]) -> Sour
     mapping = corrected(one.mapping(table), table.header, corrections, strict=False)
     if "image" not in mapping.values():
         return None
-    return Source(name, one.kind, one.finish(read_rows(table, mapping, source=name)), table, mapping)
+    reading = one.finish(read_rows(table, mapping, source=name))
+    return Source(name, one.kind, _of_images(reading, name), table, mapping)
+
+
+def _of_images(reading: Reading, name: str) -> Reading:
+    """The reading; of a table of points or labels only what holds for the image: time, place and dive."""
+    images = len({record.image for record in reading.records})
+    rows = len(reading.records)
+    if rows <= SEVERAL * images:
+        return reading
+    loss = f"{name}: {rows:,} rows about {images:,} images; their points or labels stay in the file"
+    return replace(reading, records=tuple(replace(record, details={}) for record in reading.records),
+                   losses=(*reading.losses, loss))

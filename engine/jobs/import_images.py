@@ -15,11 +15,12 @@ from engine.compute import cores
 from engine.exchange.plan import Plan, Wishes, described, make_plan, reader_of
 from engine.exchange.records import ImageRecord
 from engine.exchange.sources import IFDO
-from engine.exchange.survey import FoundFile, survey
+from engine.exchange.survey import FoundFile, Survey, survey
 from engine.imaging import BadImage, Intake
 from engine.jobs.context import JobContext
 from engine.jobs.crew import Crew, Lost
 from engine.problems import Problem, fail
+from engine.progress import OnStep, ignore
 from engine.workspace import Workspace
 from engine.workspace.records import Image, KnownFile, NewImage
 from engine.workspace.thumbnails import AT_IMPORT
@@ -56,18 +57,22 @@ def import_images(
     workers: int | None = None,
 ) -> dict[str, Any]:
     """Imports every image below the folder; gives counts, see `benthoscope import --help` for the wishes."""
-    plan = planned(workspace, Path(folder), Wishes(group_level, collection, kind, mapping or {}), metadata, job.on_step)
+    found = looked_through(Path(folder), workspace, job.on_step)
+    plan = planned(found, Wishes(group_level, collection, kind, mapping or {}), metadata, job.on_step)
     return _Import(job, workspace, plan).run(workers or cores())
 
 
-def planned(workspace: Workspace | None, folder: Path, wishes: Wishes, metadata: Sequence[str], on_step: Any) -> Plan:
-    """The plan of an import. A folder below one that is registered already is seen as part of that one."""
+def looked_through(folder: Path, workspace: Workspace | None = None, on_step: OnStep = ignore) -> Survey:
+    """What lies in the folder. One below a folder that is registered already is seen as part of that one."""
     place = folder.expanduser().resolve()
     top = _registered_above(workspace, place) or place
+    return survey(top, on_step, start="" if top == place else place.relative_to(top).as_posix())
+
+
+def planned(found: Survey, wishes: Wishes, metadata: Sequence[str | Path] = (), on_step: OnStep = ignore) -> Plan:
+    """The plan of an import; `metadata` are files that lie elsewhere."""
     extra = {Path(path).name: Path(path).expanduser() for path in metadata}
-    start = "" if top == place else place.relative_to(top).as_posix()
-    found = survey(top, on_step, start=start)
-    return make_plan(found, reader_of(top, extra, imaging.read_bytes), wishes, extra=extra, on_step=on_step)
+    return make_plan(found, reader_of(found.folder, extra, imaging.read_bytes), wishes, extra=extra, on_step=on_step)
 
 
 def _registered_above(workspace: Workspace | None, place: Path) -> Path | None:
