@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from app.commands import cluster, jobs, machine, problems, runs, workspaces
+from app.commands import cluster, import_images, jobs, machine, problems, runs, workspaces
 from app.commands.terminal import ERROR, in_debug, told, wants_json
 from engine.problems import BenthoscopeError
 
@@ -15,6 +15,7 @@ app = typer.Typer(
 )
 
 app.command()(workspaces.init)
+app.command("import")(import_images.import_images)
 app.command()(workspaces.status)
 app.command()(problems.problems)
 app.command()(workspaces.relink)
