@@ -1,16 +1,18 @@
 """Learning a dictionary of unit atoms from sample patches (methods note 7.3). Each learner is called with patches
 (N, P), the number of atoms and a generator, and gives the dictionary (K, P)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from sklearn.cluster import KMeans
-from threadpoolctl import threadpool_limits
+from scipy.sparse import csr_array
 
 from engine.features.encoders import MatchingPursuit, SparseCoding
 from engine.problems import fail
 from engine.progress import OnStep, Progress, ignore
+
+BLOCK = 2048  # patches compared with all atoms at a time: 8 MB, and a moment to look up in between
 
 
 class Learner(Protocol):
@@ -27,21 +29,19 @@ class RandomPatches:
 
 @dataclass(frozen=True)
 class KMeansCentres:
-    """The centres K-means finds."""
+    """The centres K-means finds (Lloyd's iterations from random patches)."""
 
     iterations: int = 100
-    batch: int = 10
+    tolerance: float = 1e-4  # share of the error by which an iteration has to lower it
 
     def __call__(self, patches: np.ndarray, size: int, rng: np.random.Generator, on_step: OnStep = ignore):
-        """Iterates in batches, so that progress can be told and the work stopped in between."""
-        centres = _draw(patches, size, rng)
-        for done in range(0, self.iterations, self.batch):
-            on_step(Progress(done, self.iterations, "K-means dictionary"))
-            with threadpool_limits(1):  # the machine's other cores belong to whoever asked
-                found = KMeans(size, init=centres, n_init=1, max_iter=self.batch, tol=1e-4).fit(patches)
-            centres = found.cluster_centers_
-            if found.n_iter_ < self.batch:
+        centres, last = _draw(patches, size, rng), np.inf
+        for done in range(self.iterations):
+            nearest, error = _nearest(patches, centres, lambda now=done: on_step(
+                Progress(now, self.iterations, "K-means dictionary")))
+            if error > last * (1 - self.tolerance):
                 break
+            centres, last = _means(patches, nearest, centres), error
         return unit_rows(centres)
 
 
@@ -84,6 +84,27 @@ class KSVD:
             atoms = atoms.copy()
             _rank_one_sweep(patches, atoms, codes.atoms, codes.values, rng)
         return atoms
+
+
+def _nearest(patches: np.ndarray, centres: np.ndarray, between: Callable[[], None]) -> tuple[np.ndarray, float]:
+    """The nearest centre of every patch, and the sum of squared distances; block by block."""
+    halves = (centres * centres).sum(1) / 2
+    nearest, gain = np.empty(len(patches), dtype=np.int64), 0.0
+    for start in range(0, len(patches), BLOCK):
+        between()
+        closeness = patches[start:start + BLOCK] @ centres.T - halves
+        best = closeness.argmax(1)
+        nearest[start:start + BLOCK] = best
+        gain += float(closeness[np.arange(len(best)), best].sum(dtype=np.float64))
+    return nearest, float((patches * patches).sum(dtype=np.float64)) - 2 * gain
+
+
+def _means(patches: np.ndarray, nearest: np.ndarray, centres: np.ndarray) -> np.ndarray:
+    """The mean of each centre's patches; a centre without any stays where it is."""
+    members = csr_array((np.ones(len(patches), patches.dtype), nearest, np.arange(len(patches) + 1)),
+                        shape=(len(patches), len(centres)))
+    counts = np.bincount(nearest, minlength=len(centres))[:, None]
+    return np.where(counts > 0, (members.T @ patches) / np.maximum(counts, 1), centres).astype(patches.dtype)
 
 
 def unit_rows(atoms: np.ndarray) -> np.ndarray:
