@@ -1,0 +1,265 @@
+"""The job that describes images, on small pictures and a workspace of its own."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from engine.features import load
+from engine.imaging import read_image
+from engine.jobs import JobQueue, describing, run_now
+from engine.jobs import features as module
+from engine.jobs.feature_sets import folder_of, masks_of
+from engine.workspace import Workspace
+from engine.workspace.records import NewImage
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    with Workspace.create(tmp_path / "reef") as made:
+        yield made
+
+
+def picture(number):
+    """Stripes, checks or blots in a colour of their own, told apart by every descriptor."""
+    rng = np.random.default_rng(number)
+    y, x = np.mgrid[:48, :64]
+    shape = [np.sin(x * 0.8), np.sign(np.sin(x * 0.6) * np.sin(y * 0.6)), np.sin(y * 0.4)][number % 3]
+    plane = shape[:, :, None] * [[[50, 40, 20], [20, 50, 40], [40, 20, 50]][number % 3]] + 120
+    return np.clip(plane + rng.normal(0, 12, (48, 64, 3)), 0, 255).astype(np.uint8)
+
+
+def add(workspace, tmp_path, numbers, dive="dive", content=None):
+    """Writes pictures and puts them into the catalogue; gives their ids."""
+    folder = tmp_path / "images"
+    folder.mkdir(exist_ok=True)
+    root = workspace.library.register_root(folder)
+    group = workspace.library.group(workspace.library.collection("campaign").id, dive)
+    new = []
+    for number in numbers:
+        path = folder / f"{dive}-{number:04d}.png"
+        Image.fromarray(picture(number)).save(path) if content is None else path.write_bytes(content)
+        told = (root.id, path.name, group.id, path.stat().st_size, 1, f"{dive}{number}", 64, 48)
+        new.append(NewImage(*told, altitude=2.0))
+    return workspace.library.store_images(new)
+
+
+@pytest.fixture
+def read(monkeypatch):
+    """The paths of the files that are read."""
+    paths, own = [], describing.read_bytes
+    monkeypatch.setattr(describing, "read_bytes", lambda path: paths.append(path) or own(path))
+    return paths
+
+
+def run(workspace, **parameters):
+    job = run_now(workspace, "features", {"workers": 2, **parameters})
+    assert job.state == "done", job.traceback or job.error
+    return job.result
+
+
+def failure(workspace, **parameters):
+    job = run_now(workspace, "features", {"workers": 2, **parameters})
+    assert job.state == "failed"
+    return job.error
+
+
+def test_whole_images_and_segments_are_described_in_one_walk_over_the_files(workspace, tmp_path, read):
+    ids = add(workspace, tmp_path, range(20))
+    result = run(workspace, kinds=["colour", "segments"])
+    assert sorted(read) == sorted(workspace.library.locate(ids).values())
+    told = [(one["name"], one["images"], one["added"]) for one in result["sets"]]
+    assert told == [("colour", 20, 20), ("segments", 20, 20)]
+    colour, segments = workspace.features.open("colour"), workspace.features.open("segments")
+    assert colour.image_ids.tolist() == segments.image_ids.tolist() == ids
+    assert colour.X.shape == (20, 19) and segments.X.shape[1] == 15
+    assert np.isfinite(colour.X).all() and np.isfinite(segments.X).all()
+
+
+def test_stored_rows_are_what_the_stored_descriptor_says_of_the_image(workspace, tmp_path):
+    ids = add(workspace, tmp_path, range(12))
+    run(workspace, kinds=["colour", "segments"])
+    for name in ("colour", "segments"):
+        found = workspace.features.open(name)
+        descriptor = load(folder_of(workspace, found.sidecar) / "descriptor", cache=tmp_path)
+        for place in (0, 5, 11):
+            path = workspace.library.locate([ids[place]])[ids[place]]
+            out = descriptor.describe(read_image(path, longest=descriptor.longest))
+            assert found.rows_of(place) == pytest.approx(np.atleast_2d(getattr(out, "vectors", out)), abs=2e-3)
+
+
+def test_masks_say_which_pixel_belongs_to_which_row(workspace, tmp_path):
+    ids = add(workspace, tmp_path, range(6))
+    run(workspace, kinds=["segments"])
+    found, masks = workspace.features.open("segments"), masks_of(workspace, "segments")
+    for place, image in enumerate(ids):
+        assert masks[image].shape == (48, 64) and masks.png(image).startswith(b"\x89PNG")
+        assert masks[image].max() + 1 == len(found.rows_of(place))
+
+
+def test_new_images_cost_only_themselves_and_old_rows_stay(workspace, tmp_path, monkeypatch, read):
+    add(workspace, tmp_path, range(15))
+    run(workspace, kinds=["colour", "segments"])
+    before = {name: workspace.features.open(name).X.copy() for name in ("colour", "segments")}
+    new = add(workspace, tmp_path, range(100, 104))
+    read.clear()
+    monkeypatch.setattr(module, "_base", lambda *_: pytest.fail("nothing may be learned again"))
+    result = run(workspace, kinds=["colour", "segments"])
+    assert len(read) == 4 and all(one["added"] == 4 for one in result["sets"])
+    for name, old in before.items():
+        found = workspace.features.open(name)
+        assert (found.X[:len(old)] == old).all() and found.image_ids[-4:].tolist() == new
+    assert new[0] in masks_of(workspace, "segments")
+
+
+def test_running_again_without_new_images_changes_nothing(workspace, tmp_path):
+    add(workspace, tmp_path, range(8))
+    run(workspace, kinds=["mean"])
+    sidecar = workspace.features.open("mean").sidecar
+    assert run(workspace, kinds=["mean"])["sets"][0]["added"] == 0
+    assert workspace.features.open("mean").sidecar == sidecar
+
+
+def test_only_the_sets_that_lack_an_image_get_it(workspace, tmp_path):
+    add(workspace, tmp_path, range(8))
+    run(workspace, kinds=["mean"])
+    result = run(workspace, kinds=["mean", "colour"])
+    assert {one["name"]: one["added"] for one in result["sets"]} == {"mean": 0, "colour": 8}
+
+
+def test_bad_images_are_skipped_and_listed_and_the_rest_is_described(workspace, tmp_path):
+    good = add(workspace, tmp_path, range(8))
+    add(workspace, tmp_path, [50], content=b"no image at all")
+    add(workspace, tmp_path, [51], content=b"")
+    gone = add(workspace, tmp_path, [52])
+    next(iter(workspace.library.locate(gone).values())).unlink()
+    result = run(workspace, kinds=["colour", "mean"])
+    assert workspace.features.open("colour").image_ids.tolist() == good
+    assert result["skipped"] == 3 and all(one["problems"] == 3 for one in result["sets"])
+    listed = [str(problem) for problem in workspace.library.problems("features colour")]
+    assert len(listed) == 3 and any("dive-0050.png: not an image" in line for line in listed)
+
+
+def test_a_bad_image_that_was_repaired_is_described_the_next_time(workspace, tmp_path):
+    add(workspace, tmp_path, range(5))
+    (bad,) = add(workspace, tmp_path, [50], content=b"broken")
+    run(workspace, kinds=["mean"])
+    Image.fromarray(picture(50)).save(workspace.library.locate([bad])[bad])
+    assert run(workspace, kinds=["mean"])["sets"][0]["added"] == 1
+    assert workspace.library.problems("features mean") == []
+
+
+def test_when_no_image_can_be_read_there_is_one_clear_line_and_no_set(workspace, tmp_path):
+    add(workspace, tmp_path, range(3), content=b"broken")
+    for kind in ("colour", "mean"):
+        assert "no image could be described; see `benthoscope problems`" in failure(workspace, kinds=[kind])
+        assert kind not in workspace.features
+        assert len(workspace.library.problems(f"features {kind}")) == 3
+
+
+def test_an_empty_workspace_says_what_to_do_first(workspace):
+    assert "there are none; import some first with `benthoscope import FOLDER`" in failure(workspace, kinds=["mean"])
+
+
+def test_an_unknown_kind_is_answered_with_the_nearest(workspace, tmp_path):
+    add(workspace, tmp_path, range(3))
+    assert "did you mean 'segments'" in failure(workspace, kinds=["segmets"])
+
+
+def test_a_set_made_in_another_way_is_not_mixed_with(workspace, tmp_path):
+    add(workspace, tmp_path, range(9))
+    run(workspace, kinds=["colour"], dimension=4)
+    assert "was made with another parameters; give the new one a --name" in failure(workspace, kinds=["colour"])
+    assert run(workspace, kinds=["colour"], name="colour-8", dimension=8)["sets"][0]["width"] == 8
+    assert run(workspace, kinds=["colour"], again=True)["sets"][0]["added"] == 9
+    assert workspace.features.open("colour").X.shape == (9, 8)  # nine images span eight dimensions
+
+
+def test_a_cancelled_job_stops_and_the_same_command_goes_on_where_it_was(workspace, tmp_path, monkeypatch, read):
+    add(workspace, tmp_path, range(40))
+    monkeypatch.setattr(module, "BATCH", 8)
+    reached = []
+
+    def stop(run, more, message, own=module.Run.tell):
+        if message == "describing images" and run.done >= 30:
+            reached.append(run.done)
+            run.job.cancel()
+        own(run, more, message)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module.Run, "tell", stop)
+        job = run_now(workspace, "features", {"kinds": ["colour"], "learn_from": 10, "workers": 1})
+    assert job.state == "cancelled" and reached and "colour" not in workspace.features
+    read.clear()
+    run(workspace, kinds=["colour"], learn_from=10)
+    assert 0 < len(read) <= 18  # all but three or four batches of eight and the ten learned from
+    found = workspace.features.open("colour")
+    assert len(found.image_ids) == 40 and len(set(found.image_ids.tolist())) == 40
+    with Workspace.create(tmp_path / "other") as other:
+        add(other, tmp_path, range(40))
+        run(other, kinds=["colour"], learn_from=10)
+        assert np.abs(other.features.open("colour").X - found.X).max() < 1e-5
+
+
+def test_the_same_seed_gives_the_same_rows_whatever_the_number_of_workers(workspace, tmp_path):
+    add(workspace, tmp_path, range(30))
+    run(workspace, kinds=["segments"], name="one", workers=1, seed=3)
+    run(workspace, kinds=["segments"], name="three", workers=3, seed=3)
+    assert (workspace.features.open("one").X == workspace.features.open("three").X).all()
+
+
+def test_what_one_campaign_learned_can_be_used_in_another(workspace, tmp_path):
+    add(workspace, tmp_path, range(10))
+    run(workspace, kinds=["colour"])
+    own = workspace.features.open("colour")
+    learned = folder_of(workspace, own.sidecar) / "descriptor"
+    with Workspace.create(tmp_path / "other") as other:
+        add(other, tmp_path, range(4))
+        run(other, kinds=["colour"], like=str(learned))
+        assert np.abs(other.features.open("colour").X - own.X[:4]).max() < 1e-5
+
+
+def test_a_collection_can_be_described_alone(workspace, tmp_path):
+    add(workspace, tmp_path, range(4))
+    assert run(workspace, kinds=["mean"], collection="campaign")["sets"][0]["added"] == 4
+    assert "did you mean 'campaign'" in failure(workspace, kinds=["mean"], collection="campain")
+
+
+def test_the_water_is_learned_dive_by_dive_kept_and_used_for_later_images(workspace, tmp_path):
+    add(workspace, tmp_path, range(12), dive="blue")
+    add(workspace, tmp_path, range(4), dive="short")
+    result = run(workspace, kinds=["mean"], water=True)
+    assert result["sets"][0]["name"] == "mean-water" and result["sets"][0]["images"] == 16
+    assert len(result["notes"]) == 1 and "4 images to learn from" in result["notes"][0]
+    run(workspace, kinds=["mean"])
+    plain, corrected = workspace.features.open("mean").X, workspace.features.open("mean-water").X
+    assert np.abs(corrected[:12].mean(0)[1:]).max() < np.abs(plain[:12].mean(0)[1:]).max()  # greyer on average
+    assert corrected[12:] == pytest.approx(plain[12:], abs=1e-4)
+    (model,) = (workspace.folder / "water").iterdir()
+    learned = (model / "parts.json").stat().st_mtime_ns
+    add(workspace, tmp_path, [30], dive="blue")
+    assert run(workspace, kinds=["mean"], water=True)["sets"][0]["added"] == 1
+    assert (model / "parts.json").stat().st_mtime_ns == learned
+
+
+def test_without_the_deep_weights_the_summary_stands_in_and_says_so(workspace, tmp_path, monkeypatch):
+    from engine.features import efficientnet
+    monkeypatch.setattr(efficientnet, "PACKAGE", "a_package_nobody_has")
+    add(workspace, tmp_path, range(6))
+    result = run(workspace)
+    assert result["sets"][0]["name"] == "colour"
+    assert "weights are not installed, so the colour and texture summary is used" in result["notes"][0]
+
+
+def test_the_sidecar_says_how_to_make_the_set_again(workspace, tmp_path):
+    add(workspace, tmp_path, range(6))
+    run(workspace, kinds=["colour"], dimension=3)
+    told = workspace.features.open("colour").sidecar.extractor
+    assert told["word"] == "colour" and told["descriptor"] == "colour-texture" and told["learned_from"] == 6
+    assert told["parameters"]["projection"]["dimension"] == 3 and told["water"] is False
+
+
+def test_nothing_is_left_lying_about_after_a_job_that_ended_well(workspace, tmp_path):
+    add(workspace, tmp_path, range(6))
+    run(workspace, kinds=["colour", "mean"])
+    assert list((workspace.folder / "describing").iterdir()) == []
+    assert JobQueue(workspace).all()[0].done == 6
