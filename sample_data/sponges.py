@@ -7,8 +7,8 @@ from sample_data.plants import bent
 from sample_data.sprites import Kind, Sprite, drawn, grid, hue, paint, ripple, solid
 from sample_data.things import Thing
 
-SPONGE_COLOURS = ((0.80, 0.60, 0.22), (0.78, 0.42, 0.20), (0.56, 0.40, 0.56), (0.76, 0.70, 0.56), (0.50, 0.46, 0.42),
-                  (0.62, 0.28, 0.26))
+SPONGE_COLOURS = ((0.76, 0.62, 0.34), (0.72, 0.48, 0.33), (0.54, 0.45, 0.54), (0.74, 0.70, 0.60), (0.50, 0.47, 0.44),
+                  (0.60, 0.38, 0.35))
 
 
 def ball(rng: np.random.Generator, length: float) -> Sprite:
