@@ -4,12 +4,13 @@ import io
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -18,14 +19,20 @@ from PIL import Image
 RECIPE = "sample.json"  # what a folder holds, and whether it is complete
 PARTS = ".parts"        # one file for each finished batch, until all are finished
 UNFINISHED = ".part"    # the ending of a file that is being written
-QUALITY = 82            # of JPEG files
+QUALITY = 78            # of JPEG files
 VERSION = 1             # of the painting: a folder begun by another version is not continued
+
+SMALLEST, LARGEST = 64, 4096  # pixels of an image's side: below, nothing is recognisable; above, memory runs out
 
 OnStep = Callable[[int, int], None]  # done and wanted images; may raise to stop
 
 
 class FolderInUse(Exception):
     """The folder holds something else than what was asked for."""
+
+
+class UnusableSettings(ValueError):
+    """No sample can be made with these settings."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +45,15 @@ class Recipe:
     size: tuple[int, int]
     seed: int
     version: int = VERSION
+
+    def __post_init__(self):
+        if not 1 <= self.groups <= self.images:
+            raise UnusableSettings(f"{self.images} images cannot fill {self.groups} dives or albums; each needs one")
+        if min(self.size) < SMALLEST or max(self.size) > LARGEST:
+            width, height = self.size
+            raise UnusableSettings(f"a size of {width}x{height}: both sides must be {SMALLEST} to {LARGEST} pixels")
+        if self.seed < 0:
+            raise UnusableSettings(f"a seed of {self.seed}: it must be 0 or more")
 
 
 @dataclass(frozen=True)
@@ -121,13 +137,14 @@ def write(path: Path, content: bytes) -> None:
     unfinished.replace(path)
 
 
-def _each(do: Callable[[Batch], None], batches: Sequence[Batch], workers: int):
+def _each(do: Callable[[Batch], None], batches: Sequence[Batch], workers: int) -> Iterator[Batch]:
     if min(workers, len(batches)) <= 1:
         for batch in batches:
             do(batch)
             yield batch
         return
-    pool = ProcessPoolExecutor(min(workers, len(batches)), get_context("spawn"))  # a fork would copy a server's threads
+    context = get_context("spawn")  # a fork would copy a server's threads
+    pool = ProcessPoolExecutor(min(workers, len(batches)), context, initializer=_end_with_parent)
     try:
         pending = {pool.submit(do, batch): batch for batch in batches}
         for finished in as_completed(pending):
@@ -135,6 +152,15 @@ def _each(do: Callable[[Batch], None], batches: Sequence[Batch], workers: int):
             yield pending[finished]
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _end_with_parent() -> None:
+    """Workers of a killed process would otherwise wait for work for ever."""
+    def wait() -> None:
+        parent_process().join()
+        os._exit(1)
+
+    Thread(target=wait, daemon=True).start()
 
 
 def _press_one(folder: Path, make: Callable[[Batch], Pressed], batch: Batch) -> None:
