@@ -182,6 +182,16 @@ class Library:
 
         self._catalogue.write(forget)
 
+    def with_content(self, sha256: str) -> list[Image]:
+        """The images of this content, oldest first."""
+        return [_image(row) for row in self._catalogue.all(
+            select(image).where(image.c.sha256 == sha256).order_by(image.c.id))]
+
+    def named_like(self, text: str, limit: int) -> list[Image]:
+        """Images whose path holds the text, whatever its case; at most `limit`, by number."""
+        wanted = select(image).where(image.c.path.icontains(text, autoescape=True)).order_by(image.c.id).limit(limit)
+        return [_image(row) for row in self._catalogue.all(wanted)]
+
     def duplicates(self) -> list[list[Image]]:
         """Groups of images with the same content, oldest first within each."""
         twice = select(image.c.sha256).group_by(image.c.sha256).having(func.count() > 1)
