@@ -1,0 +1,19 @@
+"""REST, version 1, described at /api/v1/openapi.json; and the images and thumbnails that pages show."""
+
+from fastapi import FastAPI
+
+from app.api import assets, health, images, jobs, library, people, runs, search, thumbnails
+
+DESCRIPTION = """Everything a script needs: images, dives, runs, clusters, labels and jobs.
+
+Send the token of the server as `Authorization: Bearer TOKEN`. Errors are `{"error": {"where", "what", "remedy"}}`.
+"""
+PREFIX = "/api/v1"
+
+
+def include(api: FastAPI) -> None:
+    """Adds every route; a new part of the interface is a module with a router and one word here."""
+    for part in (library, images, runs, jobs, people, search):
+        api.include_router(part.router, prefix=PREFIX)
+    for part in (health, thumbnails, assets):
+        api.include_router(part.router)

@@ -1,0 +1,63 @@
+"""One process, one port: REST, thumbnails and images, our own scripts and styles, and the Panel pages."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from importlib.metadata import version
+
+from fastapi import FastAPI
+
+from app import api as rest
+from app.api.failures import add_failures
+from app.auth import LOOPBACK, Door, Guard, new_token
+from app.panel_pages import mount_pages
+from app.security_headers import SecurityHeaders
+from app.state.app_state import AppState
+from engine.jobs import JobRunner
+from engine.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    host: str = "127.0.0.1"
+    port: int = 0                                   # 0: a free one that browsers accept
+    token: str = field(default_factory=new_token)   # empty: everybody who reaches the port may come in
+    threads: int = 4                                # for what sessions do, so that they do not wait for each other
+    run_jobs: bool = True
+    tiles: tuple[str, ...] = ()                     # hosts of map tiles a person allowed
+
+    @property
+    def is_local(self) -> bool:
+        return self.host in LOOPBACK
+
+
+def create_app(workspace: Workspace, settings: ServerSettings | None = None) -> FastAPI:
+    """The whole application; its lifespan runs the jobs of the workspace. The workspace stays its owner's to close."""
+    settings = settings or ServerSettings()
+    state = AppState(workspace)
+
+    @asynccontextmanager
+    async def lifespan(api: FastAPI) -> AsyncIterator[None]:
+        runner = JobRunner(workspace).start() if settings.run_jobs else None
+        state.watch_jobs()
+        try:
+            yield
+        finally:
+            state.close()
+            if runner:
+                runner.stop()
+
+    api = FastAPI(title="Benthoscope", version=version("benthoscope"), lifespan=lifespan, docs_url=None,
+                  redoc_url=None, openapi_url="/api/v1/openapi.json", description=rest.DESCRIPTION)
+    api.state.app = state
+    api.state.settings = settings
+    add_failures(api)
+    rest.include(api)
+    mount_pages(api, state, threads=settings.threads, secret=new_token().encode())
+    api.add_middleware(SecurityHeaders, extra_images=settings.tiles)
+    api.add_middleware(Guard, door=door(settings), cookie="benthoscope")
+    return api
+
+
+def door(settings: ServerSettings) -> Door:
+    return Door(settings.token, LOOPBACK if settings.is_local else None)

@@ -1,0 +1,113 @@
+// Jobs: what runs, how far it is, and what has just ended. The tray asks the server itself, so that a running job
+// costs no session anything; Python only hears that the workspace changed.
+
+import {ask, h, icon} from "../dom.js"
+import {progress, time} from "../told.js"
+import {popover} from "./popover.js"
+
+const BUSY = 700
+const QUIET = 2500 // milliseconds between two looks
+const RECENT = 8
+
+export function jobTray(model) {
+  const button = h("button", {class: "plain badge", "aria-label": "Jobs", title: "Jobs"}, icon("autorenew"))
+  const logText = h("pre", {class: "log", tabindex: "0"})
+  const log = h("dialog", {"aria-label": "Log of a job"}, h("header", {}, h("h2", {}, "Log"),
+    h("button", {class: "plain", "aria-label": "Close", onclick: () => log.close()}, icon("close"))), logText)
+  const menu = popover(model, button, fill)
+  let jobs = null
+  let timer = null
+  let gone = false
+
+  const active = () => (jobs ?? []).filter((job) => job.state === "running" || job.state === "queued")
+
+  async function act(job, verb) {
+    try { await ask(`/api/v1/jobs/${job.id}/${verb}`, {method: "POST"}) }
+    catch (error) { model.send_msg({act: "tell", text: error.message, kind: "error"}) }
+    look()
+  }
+
+  async function showLog(job) {
+    const told = await ask(`/api/v1/jobs/${job.id}`)
+    logText.textContent = [told.error, told.log, told.traceback].filter(Boolean).join("\n\n") || "Nothing was written down."
+    log.showModal()
+  }
+
+  function row(job) {
+    const {share, text} = progress(job)
+    const running = job.state === "running"
+    const verbs = [h("button", {class: "plain", onclick: () => showLog(job)}, "Log")]
+    if (running || job.state === "queued") {
+      verbs.unshift(h("button", {class: "plain", disabled: job.cancel_requested, onclick: () => act(job, "cancel"),
+        "aria-label": `Cancel ${job.title}`}, job.cancel_requested ? "Stopping…" : "Cancel"))
+    }
+    if (job.state === "failed" || job.state === "cancelled") {
+      verbs.unshift(h("button", {class: "plain", onclick: () => act(job, "retry")}, "Go on"))
+    }
+    const bar = h("div", {class: share === null ? "bar unknown" : "bar", role: "progressbar", "aria-label": job.title,
+      "aria-valuenow": share === null ? null : Math.round(share * 100)},
+      h("i", {style: share === null ? "" : `width: ${(share * 100).toFixed(1)}%`}))
+    const states = {queued: "Waits its turn", done: `Done in ${time((job.finished_at ?? 0) - (job.started_at ?? 0))}`,
+      failed: job.error, cancelled: "Cancelled; what was done is kept"}
+    return h("div", {class: `job ${job.state}`}, h("header", {}, h("b", {title: job.title}, job.title), ...verbs),
+      running ? bar : null, h("p", {}, running ? [job.message, text].filter(Boolean).join(" · ") : states[job.state]))
+  }
+
+  function fill(pop) {
+    const shown = [...active(), ...(jobs ?? []).filter((job) => !active().includes(job))].slice(0, RECENT)
+    pop.append(h("h3", {}, "Jobs", h("a", {href: "/jobs"}, "All jobs")), ...shown.map(row))
+    if (!shown.length) pop.append(h("p", {class: "nothing"}, "Nothing runs. Imports, descriptions and clusterings show here."))
+  }
+
+  function notice(before) {
+    const known = new Map(before.map((job) => [job.id, job.state]))
+    const over = ["done", "failed", "cancelled"]
+    for (const job of jobs) {
+      const was = known.get(job.id)
+      if (!over.includes(job.state) || was === job.state || (was === undefined && before.length)) continue
+      if (was === undefined) continue
+      if (job.state === "done") model.send_msg({act: "tell", text: `${job.title}: done`, kind: "success"})
+      if (job.state === "failed") model.send_msg({act: "tell", text: job.error, kind: "error"})
+    }
+  }
+
+  async function look() {
+    clearTimeout(timer)
+    if (gone) return
+    try {
+      const told = await ask("/api/v1/jobs")
+      const before = jobs
+      jobs = told.jobs
+      if (before) notice(before)
+      if (told.version !== model.version) model.version = told.version
+      draw()
+    } catch { /* the server is restarting: look again */ }
+    timer = setTimeout(look, document.hidden ? QUIET * 4 : active().length ? BUSY : QUIET)
+  }
+
+  function draw() {
+    const running = active()
+    if (running.length) button.dataset.count = running.length
+    else delete button.dataset.count
+    button.firstChild.classList.toggle("spin", running.some((job) => job.state === "running"))
+    button.setAttribute("aria-label", running.length ? `Jobs: ${running.length} under way` : "Jobs")
+    if (menu.isOpen()) {
+      const focused = menu.holder.getRootNode().activeElement
+      if (!menu.holder.querySelector(".pop")?.contains(focused)) menu.refill()
+      else update(running)
+    }
+  }
+
+  // While somebody's keyboard is on a button of the list only the bars move; the buttons stay where they are.
+  function update(running) {
+    const bars = menu.holder.querySelectorAll(".job.running .bar i")
+    running.filter((job) => job.state === "running").forEach((job, at) => {
+      const {share} = progress(job)
+      if (bars[at] && share !== null) bars[at].style.width = `${(share * 100).toFixed(1)}%`
+    })
+  }
+
+  model.on("remove", () => { gone = true; clearTimeout(timer) })
+  look()
+  return {element: menu.holder, log}
+}
