@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from app.commands import cluster, import_images, jobs, machine, problems, runs, workspaces
+from app.commands import cluster, features, import_images, jobs, machine, problems, runs, sample, serve, workspaces
 from app.commands.terminal import ERROR, in_debug, told, wants_json
 from engine.problems import BenthoscopeError
 
@@ -14,11 +14,15 @@ app = typer.Typer(
     help="Browse, cluster and name far more seafloor or album images than you have hours for.",
 )
 
+app.command()(serve.serve)
+app.command()(serve.demo)
 app.command()(workspaces.init)
 app.command("import")(import_images.import_images)
+app.command()(sample.sample)
 app.command()(workspaces.status)
 app.command()(problems.problems)
 app.command()(workspaces.relink)
+app.command()(features.features)
 app.command()(cluster.cluster)
 app.add_typer(runs.commands, name="runs")
 app.add_typer(jobs.commands, name="jobs")

@@ -1,5 +1,6 @@
 """One process, one port: REST, thumbnails and images, our own scripts and styles, and the Panel pages."""
 
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -10,11 +11,14 @@ from fastapi import FastAPI
 from app import api as rest
 from app.api.failures import add_failures
 from app.auth import LOOPBACK, Door, Guard, new_token
+from app.pages.registry import PAGES
 from app.panel_pages import mount_pages
 from app.security_headers import SecurityHeaders
 from app.state.app_state import AppState
 from engine.jobs import JobRunner
 from engine.workspace import Workspace
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,16 @@ def create_app(workspace: Workspace, settings: ServerSettings | None = None) -> 
     api.add_middleware(SecurityHeaders, extra_images=settings.tiles)
     api.add_middleware(Guard, door=door(settings), cookie="benthoscope")
     return api
+
+
+def warm_up(state: AppState) -> None:
+    """What the first person would otherwise wait for: the catalogue's columns, and the modules of all pages."""
+    try:
+        _ = state.columns
+        for page in PAGES:
+            page.view()
+    except Exception:
+        log.exception("warming up failed; pages will tell")
 
 
 def door(settings: ServerSettings) -> Door:

@@ -19,7 +19,7 @@ def workspace(app: State) -> dict[str, Any]:
 
 @router.get("/collections")
 def collections(app: State) -> list[dict[str, Any]]:
-    """Every collection with its dives or albums: counts, times, depths in metres, bounds as south, west, north, east."""
+    """Every collection with its dives or albums: counts, times, depths in m, bounds (south, west, north, east)."""
     library = app.workspace.library
     summaries = library.summaries()
     return [{"id": found.id, "name": found.name, "kind": found.kind, "details": dict(found.details), "groups": [
