@@ -9,6 +9,7 @@ import numpy as np
 from engine.features import Descriptor, Segments, WaterModel, pack_mask
 from engine.imaging import decode, read_bytes, readable
 from engine.problems import BenthoscopeError, Problem, fail
+from engine.workspace import Workspace
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,17 @@ class Answer:
     rows: Mapping[str, np.ndarray] = field(default_factory=dict)
     masks: Mapping[str, bytes] = field(default_factory=dict)
     problem: Problem | None = None
+
+
+def catalogued(workspace: Workspace, collection: str | None = None) -> list[Picture]:
+    """All images, or those of one collection, by id."""
+    within = workspace.library.collection_named(collection).id if collection else None
+    columns = workspace.library.columns("id", "group_id", "root_id", "path", "altitude", collection_id=within)
+    if not len(columns["id"]):
+        raise fail("images", "there are none", "import some first with `benthoscope import FOLDER`")
+    roots = {root.id: Path(root.path) for root in workspace.library.roots()}
+    return [Picture(int(number), roots[root] / path, int(group), float(altitude))
+            for number, group, root, path, altitude in zip(*columns.values(), strict=True)]
 
 
 def describe_chunk(chunk: Sequence[Picture], plan: Plan) -> list[Answer]:

@@ -12,7 +12,6 @@ Work under way lies in describing/NAME; a stopped job, or the same command again
 
 import contextlib
 import os
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -28,7 +27,6 @@ from engine.features import (
     Projected,
     WaterModel,
     available,
-    learn_water,
     load,
     save,
     user_cache,
@@ -37,19 +35,17 @@ from engine.features.projected import BLOCK
 from engine.features.sampling import draw
 from engine.imaging import BadImage, read_image
 from engine.jobs.context import JobContext
-from engine.jobs.describing import Answer, Picture, Plan, clear, collected, describe_chunk
+from engine.jobs.describing import Answer, Picture, Plan, catalogued, clear, collected, describe_chunk
 from engine.jobs.description_parts import DescribedParts
 from engine.jobs.feature_sets import Request, Target, publish, refuse_emptiness, target_for
+from engine.jobs.waters import by_group, water_of
 from engine.problems import BadInput, fail
 from engine.progress import Progress
 from engine.workspace import Workspace
-from engine.workspace.arrays import load_parts, save_parts
 
 CHUNK = 4            # images handed to a worker at a time: a thread notices a cancelled job after half a second
 BATCH = 256          # images between two writes of what was described
 DICTIONARY_FROM = 400  # images for dictionary and filters, which are made of 50,000 of their patches
-WATER_FROM = 150     # images of each dive
-WATER_SIZE = 320     # px, longer side of those
 SHOWN = 20           # problems in the result; all are in the log and in the library
 
 Thing = TypeVar("Thing")
@@ -91,7 +87,7 @@ def features(job: JobContext, workspace: Workspace, **said: Any) -> dict[str, An
         held.callback(getattr(compute, "close", lambda: None))
         run = Run(job, workspace, compute, request, pictures)
         if request.water:
-            run.waters = _waters(run, workspace.folder / "water", notes)
+            run.waters = _waters(run, notes)
         made = [_made(workspace, *pair, min(len(pictures), request.learn_from)) for pair in _described(run, targets)]
     return _result(job, made, notes)
 
@@ -109,15 +105,9 @@ def request_of(workspace: Workspace, said: Mapping[str, Any]) -> Request:
 
 def pictures_of(workspace: Workspace, collection: str | None, targets: Sequence[Target]) -> list[Picture]:
     """The images that at least one set lacks, by id."""
-    within = workspace.library.collection_named(collection).id if collection else None
-    columns = workspace.library.columns("id", "group_id", "root_id", "path", "altitude", collection_id=within)
-    if not len(columns["id"]):
-        raise fail("images", "there are none", "import some first with `benthoscope import FOLDER`")
-    roots = {root.id: Path(root.path) for root in workspace.library.roots()}
-    made = (Picture(int(number), roots[root] / path, int(group), float(altitude),
-                    tuple(target.name for target in targets if int(number) not in target.known))
-            for number, group, root, path, altitude in zip(*columns.values(), strict=True))
-    return [picture for picture in made if picture.lacked_by]
+    told = (replace(picture, lacked_by=tuple(target.name for target in targets if picture.id not in target.known))
+            for picture in catalogued(workspace, collection))
+    return [picture for picture in told if picture.lacked_by]
 
 
 def describe(run: Run, pictures: Sequence[Picture], by: Mapping[str, Descriptor],
@@ -216,34 +206,16 @@ class Decoded:
                 yield clear(read_image(picture.path, longest=self.longest), picture, self.run.waters)
 
 
-def _waters(run: Run, folder: Path, notes: list[str]) -> dict[int, WaterModel]:
-    """The model of every group's water, learned once and kept in the workspace."""
-    groups: dict[int, list[Picture]] = defaultdict(list)
-    for picture in run.pictures:
-        groups[picture.group].append(picture)
+def _waters(run: Run, notes: list[str]) -> dict[int, WaterModel]:
+    """The water of every group there is something to describe of."""
     found = {}
-    for number, pictures in groups.items():
+    for number, pictures in by_group(run.pictures).items():
+        run.tell(0, f"learning the water of {pictures[0].path.parent.name}")
         try:
-            found[number] = _water(run, folder / str(number), pictures)
+            found[number] = water_of(run.workspace, pictures, seed=run.request.seed, check=run.job.check)
         except BadInput as error:
             notes.append(f"group {number} keeps its water: {error}")
     return found
-
-
-def _water(run: Run, place: Path, pictures: Sequence[Picture]) -> WaterModel:
-    if (place / "parts.json").exists():
-        return WaterModel.restored(load_parts(place))
-    run.tell(0, f"learning the water of {pictures[0].path.parent.name}")
-    seen = draw(pictures, WATER_FROM, np.random.default_rng(run.request.seed))
-    images, altitudes = [], []
-    for picture in seen:
-        run.job.check()
-        with contextlib.suppress(BadImage):
-            images.append(read_image(picture.path, longest=WATER_SIZE))
-            altitudes.append(picture.altitude)
-    model = learn_water(images, altitudes)
-    save_parts(place, model.arrays())
-    return model
 
 
 def _targets(workspace: Workspace, said: Mapping[str, Any], request: Request, notes: list[str]) -> list[Target]:
