@@ -89,6 +89,8 @@ class OnnxDescriptor:
 
     @cached_property
     def network(self) -> OnnxNetwork:
+        if not self.path.is_file():
+            raise fail(str(self.path), "there is no such file", "give the path of an ONNX file")
         return OnnxNetwork(self.path, input_size=self.input_size, normalisation=self.normalisation)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -97,8 +99,7 @@ class OnnxDescriptor:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the file."""
-        if not self.path.is_file():
-            raise fail(str(self.path), "there is no such file", "give the path of an ONNX file")
+        assert self.network  # a file that is missing or no network is told as such
         return hashlib.sha256(self.path.read_bytes()).hexdigest()
 
     @cached_property
