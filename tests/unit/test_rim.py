@@ -1,0 +1,343 @@
+"""Regularised information maximisation, held to differences, identities and a slow account of its kernel form."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy.special import log_softmax as slow_log_softmax
+from sklearn.base import clone
+
+from engine.discriminative import RIM, KernelRIM, SemiSupervisedRIM, chosen_strength, rim_path
+from engine.discriminative.climbing import Precision, climb, supervised_start
+from engine.discriminative.fitting import Given, Plan, best_of, climb_from, power
+from engine.discriminative.kernels import factored
+from engine.discriminative.logit import BLOCK, Coefficients, entropies
+from engine.discriminative.objective import Information, Labelled, Objective, mutual_information
+from engine.discriminative.scaling import overall
+from engine.discriminative.sizes import fitted_gamma, power_law, slope_of_gamma, tied_by_rank
+from engine.discriminative.starting import kmeans
+from engine.metrics import adjusted_rand
+from engine.problems import BadInput
+from engine.progress import Cancelled
+
+
+def toy(rng, spread=0.5, rows=300):
+    """Three round clusters: rows (N, 2) and the cluster of each."""
+    centres = np.array([(0, 2.5), (-2.2, -1.3), (2.2, -1.3)])
+    truth = np.arange(rows) % 3
+    return centres[truth] + spread * rng.standard_normal((rows, 2)), truth
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(5)
+
+
+@pytest.fixture
+def data(rng):
+    return rng.standard_normal((60, 4)), rng.integers(0, 3, 60)
+
+
+def labelled(X, y, weights=None):
+    return Labelled(X, y, np.ones(len(y)) if weights is None else weights)
+
+
+def random_coefficients(rng, K=5, D=4, size=1.0):
+    return Coefficients(size * rng.standard_normal((K, D)), size * rng.standard_normal(K))
+
+
+def objectives(X, y):
+    half = len(X) // 2
+    log_sizes = np.log(power_law(5, 1.2))
+    return {
+        "linear": Objective(0.03, Information(X)),
+        "prior": Objective(0.03, Information(X, log_sizes=log_sizes)),
+        "no balance": Objective(0.03, Information(X, balance=False)),
+        "supervised": Objective(0.03, labelled=labelled(X, y)),
+        "semi": Objective(0.03, Information(X[half:]), labelled(X[:half], y[:half]), 7.0),
+        "semi without balance": Objective(0.03, Information(X[half:], balance=False), labelled(X[:9], y[:9]), 7.0),
+        "weighted": Objective(0.03, labelled=labelled(X, y, np.linspace(0, 2, len(X)))),
+        "kernel": Objective(0.03, Information(factored(rbf(X))(rbf(X))[:, :4])),
+    }
+
+
+def rbf(X):
+    return np.exp(-0.5 * ((X[:, None] - X) ** 2).sum(2))
+
+
+def differences(evaluate, at, step=1e-5):
+    """Central differences of a function of a flat vector."""
+    slopes = np.empty_like(at)
+    for place in range(len(at)):
+        up, down = at.copy(), at.copy()
+        up[place] += step
+        down[place] -= step
+        slopes[place] = (evaluate(up) - evaluate(down)) / (2 * step)
+    return slopes
+
+
+@pytest.mark.parametrize("name", ["linear", "prior", "no balance", "supervised", "semi", "semi without balance",
+                                  "weighted", "kernel"])
+def test_gradients_equal_central_differences(name, data, rng):
+    objective, start = objectives(*data)[name], random_coefficients(rng)
+    gradient = objective(start)[1].packed()
+    expected = differences(lambda flat: objective(Coefficients.unpacked(flat, 5))[0], start.packed())
+    assert np.abs(gradient - expected).max() <= 1e-6 * np.abs(expected).max()
+
+
+def test_an_even_prior_of_sizes_lowers_the_objective_by_log_k(data, rng):
+    X, start = data[0], random_coefficients(rng)
+    even = Objective(0.1, Information(X, log_sizes=np.full(5, -np.log(5))))(start)
+    plain = Objective(0.1, Information(X))(start)
+    assert even[0] == pytest.approx(plain[0] - np.log(5), abs=1e-12)
+    np.testing.assert_allclose(even[1].packed(), plain[1].packed(), atol=1e-12)
+
+
+def test_the_slope_of_the_power_law_equals_differences(rng):
+    shares = np.sort(rng.dirichlet(np.ones(8)))[::-1]
+
+    def value(gamma):
+        return float(shares @ np.log(power_law(8, gamma[0])))
+
+    assert slope_of_gamma(shares, 0.7) == pytest.approx(differences(value, np.array([0.7]))[0], rel=1e-6)
+
+
+def test_the_exponent_of_a_power_law_is_found_again():
+    assert fitted_gamma(power_law(12, 1.3)[::-1]) == pytest.approx(1.3, abs=1e-9)
+    assert fitted_gamma(np.full(5, 0.2)) == pytest.approx(0, abs=1e-9)
+
+
+def test_the_largest_size_is_tied_to_the_largest_class():
+    tied = np.exp(tied_by_rank(np.array([0.1, 0.6, 0.3]), np.array([0.2, 0.1, 0.7])))
+    np.testing.assert_allclose(tied, [0.3, 0.1, 0.6])
+
+
+def test_a_linear_kernel_expansion_is_the_linear_model(data, rng):
+    X = data[0]
+    alpha, b = rng.standard_normal((5, len(X))), rng.standard_normal(5)
+    W = alpha @ X
+    by_kernel = 0.2 * np.einsum("ki,ij,kj->", alpha, X @ X.T, alpha)
+    F, _ = Objective(0.2, Information(X))(Coefficients(W, b))
+    assert pytest.approx(mutual_information((X @ X.T) @ alpha.T + b) - by_kernel, rel=1e-10) == F
+
+
+def test_the_dual_coefficients_give_the_scores_of_the_primal_ones(data, rng):
+    matrix = rbf(data[0])
+    factor = factored(matrix)
+    W = rng.standard_normal((3, factor.axes.shape[1]))
+    phi = factor(matrix)
+    centred = matrix - matrix.mean(0) - matrix.mean(0)[:, None] + matrix.mean()
+    np.testing.assert_allclose(phi @ phi.T, centred / (np.trace(centred) / 60), atol=1e-8)
+    np.testing.assert_allclose(phi @ W.T, (centred / factor.scale) @ factor.dual(W).T, atol=1e-8)
+
+
+def test_larger_rows_want_a_larger_penalty_and_nothing_else_changes(data, rng):
+    X, start, c = data[0], random_coefficients(rng), 3.7
+    shrunk = Coefficients(start.weights / c, start.biases)
+    scaled = Objective(0.1 * c**2, Information(c * X))(shrunk)[0]
+    assert scaled == pytest.approx(Objective(0.1, Information(X))(start)[0], abs=1e-12)
+
+
+def test_at_a_summit_the_weights_are_sums_of_the_slopes(rng):
+    """Stationarity, worked out from slow formulas: W = G'X / (2 lambda)."""
+    X = overall(toy(rng)[0])(toy(np.random.default_rng(5))[0])
+    penalty, y = 2 / len(X), kmeans(X, 6, rng)
+    start = supervised_start(X, y, 6, penalty)
+    found = climb(Objective(penalty, Information(X)), start, Precision(1e-15, 1e-10, 5000)).coefficients
+    lp = slow_log_softmax(X @ found.weights.T + found.biases, axis=1)
+    P = np.exp(lp)
+    ratio = lp - np.log(P.mean(0))
+    G = P * (ratio - (P * ratio).sum(1, keepdims=True)) / len(X)
+    assert np.abs(found.weights - G.T @ X / (2 * penalty)).max() < 1e-5
+
+
+@pytest.mark.parametrize("X", [np.ones((9, 3)), np.repeat(np.eye(3), 4, 0), np.eye(3)[:2]],
+                         ids=["constant", "duplicates", "fewer rows than classes"])
+def test_degenerate_rows_give_finite_results(X):
+    for model in (RIM(n_clusters=5, n_init=2, random_state=0), KernelRIM(n_clusters=5, n_init=2, random_state=0)):
+        found = model.fit(X)
+        assert np.isfinite(found.predict_proba(X)).all() and np.isfinite(found.lower_bound_)
+        assert len(found.labels_) == len(X)
+
+
+def test_huge_scores_give_finite_objective_and_gradient(data, rng):
+    huge = random_coefficients(rng, size=1e4)
+    for name, objective in objectives(*data).items():
+        F, gradient = objective(huge)
+        assert np.isfinite(F) and np.isfinite(gradient.packed()).all(), name
+
+
+def test_mutual_information_lies_between_nothing_and_log_k(rng):
+    for size in (0.01, 1, 30):
+        for _ in range(20):
+            value = mutual_information(size * rng.standard_normal((50, 7)))
+            assert -1e-12 <= value <= np.log(7) + 1e-12
+
+
+def test_certain_rows_in_even_classes_share_all_information():
+    assert mutual_information(1e3 * np.eye(4)[np.arange(40) % 4]) == pytest.approx(np.log(4), abs=1e-12)
+
+
+def test_entropy_is_none_where_sure_and_log_k_where_unknown():
+    lp = np.log(np.array([[1 - 1e-15, 1e-15], [0.5, 0.5]]))
+    np.testing.assert_allclose(entropies(lp), [0, np.log(2)], atol=1e-12)
+
+
+def test_many_rows_in_blocks_give_the_gradient_of_all_at_once(rng):
+    X, start = rng.standard_normal((2 * BLOCK + 77, 3)), random_coefficients(rng, 4, 3)
+    F, gradient = Objective(0.0, Information(X))(start)
+    scores = X @ start.weights.T + start.biases
+    lp = slow_log_softmax(scores, axis=1)
+    P, lph = np.exp(lp), np.log(np.exp(lp).mean(0))
+    ratio = lp - lph
+    G = P * (ratio - (P * ratio).sum(1, keepdims=True)) / len(X)
+    assert pytest.approx(float((P * ratio).sum() / len(X)), rel=1e-10) == F
+    np.testing.assert_allclose(gradient.weights, G.T @ X, rtol=1e-10)
+
+
+def test_what_is_not_kept_between_the_sweeps_is_made_again(rng, monkeypatch):
+    X, start = rng.standard_normal((500, 3)), random_coefficients(rng, 4, 3)
+    kept = Objective(0.1, Information(X))(start)
+    monkeypatch.setattr("engine.discriminative.objective.KEPT", 0)
+    anew = Objective(0.1, Information(X))(start)
+    assert anew[0] == kept[0]
+    np.testing.assert_array_equal(anew[1].packed(), kept[1].packed())
+
+
+def test_classes_the_rows_can_do_without_die(rng):
+    """Toy set at its own scale, lambda N = 2: the dead have no share, no weights, and biases far below the living."""
+    X, truth = toy(rng)
+    found = best_of(X, Plan(50, 2 / len(X)), [kmeans(X, 50, rng)], 1)
+    shares = np.exp(found.coefficients.log_probabilities(X)).mean(0)
+    alive = np.unique(found.labels)
+    dead = np.setdiff1d(np.arange(50), alive)
+    assert len(alive) == 3 and adjusted_rand(truth, found.labels) == 1
+    assert shares[dead].max() <= 1e-6
+    assert np.linalg.norm(found.coefficients.weights[dead], axis=1).max() <= 1e-2
+    assert found.coefficients.biases[alive].min() - found.coefficients.biases[dead].max() >= 5
+
+
+def test_the_bound_never_falls_along_a_climb(rng):
+    X, _ = toy(rng)
+    model = RIM(n_clusters=10, n_init=1, random_state=0).fit(X)
+    assert np.diff(model.lower_bound_history_).min() >= -1e-12
+
+
+def test_the_same_seed_gives_the_same_clusters(rng):
+    X, _ = toy(rng, spread=1.0)
+    one, two = (RIM(n_clusters=8, n_init=2, random_state=3).fit(X) for _ in range(2))
+    np.testing.assert_array_equal(one.labels_, two.labels_)
+    assert one.lower_bound_ == two.lower_bound_
+
+
+def test_permuting_rows_permutes_the_clusters(rng):
+    X, _ = toy(rng, spread=1.0)
+    start, order = kmeans(X, 8, rng), rng.permutation(len(X))
+    one = RIM(n_clusters=8).fit(X, start=start)
+    two = RIM(n_clusters=8).fit(X[order], start=start[order])
+    assert adjusted_rand(one.labels_[order], two.labels_) >= 0.99
+
+
+def test_clusters_are_numbered_by_falling_size_and_rows_predict_as_they_were_labelled(rng):
+    X, _ = toy(rng, spread=1.0)
+    for model in (RIM(n_clusters=8, n_init=2, random_state=0), KernelRIM(n_clusters=8, n_init=2, random_state=0)):
+        found = model.fit(X)
+        assert (np.diff(np.bincount(found.labels_)) <= 0).all()
+        assert found.predict_proba(X).shape == (len(X), found.n_clusters_)
+        assert (found.predict(X) == found.labels_).mean() > 0.999
+
+
+def test_the_input_is_not_changed_and_the_model_can_be_copied(rng):
+    X, _ = toy(rng)
+    before = X.copy()
+    model = KernelRIM(n_clusters=5, n_init=1, random_state=0).fit(X)
+    np.testing.assert_array_equal(X, before)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert clone(model).get_params() == model.get_params()
+
+
+def test_a_precomputed_kernel_gives_the_clusters_of_its_rows(rng):
+    X, _ = toy(rng)
+    settings = {"n_clusters": 6, "n_init": 2, "random_state": 0}
+    plain = KernelRIM(gamma=0.5, **settings).fit(X)
+    matrix = KernelRIM(kernel="precomputed", **settings).fit(rbf(X))
+    np.testing.assert_array_equal(plain.labels_, matrix.labels_)
+    np.testing.assert_allclose(matrix.predict_proba(rbf(X)), plain.predict_proba(X), atol=1e-6)
+
+
+def test_landmarks_stand_for_the_rows_they_leave_out(rng):
+    X, truth = toy(rng, rows=900)
+    found = KernelRIM(n_clusters=6, strength=4.0, landmarks=60, gamma=0.1, n_init=2, random_state=0).fit(X)
+    assert len(found.landmarks_) == 60 and adjusted_rand(truth, found.labels_) > 0.98
+
+
+def test_a_cancelled_fit_stops_and_leaves_no_half_of_a_model(rng):
+    def stop(progress):
+        raise Cancelled
+
+    model = RIM(n_clusters=5)
+    with pytest.raises(Cancelled):
+        model.fit(toy(rng)[0], on_step=stop)
+    assert not hasattr(model, "labels_")
+
+
+def test_a_prior_of_sizes_reaches_the_fit(rng):
+    X, _ = toy(rng)
+    plan = Plan(3, 1 / 300, sizes=Given((0.6, 0.3, 0.1)))
+    with_prior = climb_from(X, plan, supervised_start(X, kmeans(X, 3, rng), 3, 1 / 300))
+    even = climb_from(X, Plan(3, 1 / 300), supervised_start(X, kmeans(X, 3, rng), 3, 1 / 300))
+    assert with_prior.value < even.value  # even clusters do not fit uneven sizes
+    assert np.exp(power(np.array([0.6, 0.3, 0.1]))).sum() == pytest.approx(1)
+    assert RIM(n_clusters=4, sizes="power", n_init=1, random_state=0).fit(X).n_clusters_ >= 2
+
+
+def test_on_a_path_of_growing_penalties_the_middle_of_the_plateau_is_chosen(rng):
+    X, _ = toy(rng)
+    Z = overall(X)(X)
+    path = rim_path(Z, kmeans(Z, 30, rng), Plan(30, 1.0))
+    counts = [step.survivors for step in path]
+    assert counts == sorted(counts, reverse=True)
+    strength = chosen_strength([path])
+    assert next(step.survivors for step in path if step.strength == strength) == 3
+    target = chosen_strength([path], target=1)
+    assert next(step.survivors for step in path if step.strength == target) == min(counts)
+    assert RIM(n_clusters=20, strength="auto", n_init=3, random_state=0).fit(X).n_clusters_ == 3
+
+
+def test_without_weight_of_information_only_the_labels_count(data):
+    """tau = 0 against a slow supervised fit by another optimiser's tolerance: probabilities to 1e-4."""
+    X, y = data
+    shown = np.where(np.arange(60) < 30, y, -1)
+    none = SemiSupervisedRIM(information=0.0, tol=1e-14).fit(X, shown)
+    little = SemiSupervisedRIM(information=1e-12, tol=1e-14).fit(X, shown)
+    np.testing.assert_allclose(none.predict_proba(X), little.predict_proba(X), atol=1e-4)
+    assert none.lower_bound_ == pytest.approx(little.lower_bound_, abs=1e-7)
+
+
+def test_labels_of_any_kind_come_back(rng):
+    X, truth = toy(rng)
+    names = np.array([3, 7, 9])[truth]
+    shown = np.full(len(X), -1)
+    shown[:6] = names[:6]
+    model = SemiSupervisedRIM(penalty=0.01).fit(X, shown)
+    assert model.score(X, names) > 0.98 and model.predict_proba(X).shape == (300, 3)
+
+
+@pytest.mark.parametrize("model, arguments, told", [
+    (RIM(n_clusters=0), (np.eye(4),), "n_clusters"),
+    (RIM(strength=-1), (np.eye(4),), "strength"),
+    (RIM(scale="tall"), (np.eye(4),), "no 'tall'"),
+    (RIM(sizes=[0.5, -0.5]), (np.eye(4),), "are no shares"),
+    (RIM(), ([[1.0, np.nan], [0.0, 1.0]],), "row 0 holds NaN"),
+    (RIM(), ([[1.0, 2.0]],), "two rows or more"),
+    (KernelRIM(kernel="rfb"), (np.eye(4),), "did you mean 'rbf'"),
+    (KernelRIM(kernel="precomputed"), (np.ones((3, 4)),), "no kernel matrix"),
+    (KernelRIM(kernel="precomputed"), (np.triu(np.ones((4, 4))),), "not symmetric"),
+    (KernelRIM(init="spectral", landmarks=3, n_init=1), (np.random.default_rng(0).normal(size=(9, 2)),), "landmarks"),
+    (SemiSupervisedRIM(), (np.eye(4), [-1, -1, -1, -1]), "no row has a label"),
+    (SemiSupervisedRIM(), (np.eye(4), [0, 1]), "one label per row"),
+], ids=str)
+def test_what_cannot_be_used_is_told_in_one_line(model, arguments, told):
+    with pytest.raises(BadInput, match=told):
+        model.fit(*arguments)
