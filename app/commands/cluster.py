@@ -22,6 +22,9 @@ def cluster(
     hold_out: Annotated[float | None, typer.Option(
         help="Share of images kept aside to score the model with; 0.1 in a sweep, else none.")] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same clusters on the same machine.")] = 0,
+    dimensions: Annotated[int | None, typer.Option(
+        help="Look at this many directions of largest variation; by default as many as the number of images can "
+             "support.")] = None,
     max_clusters: Annotated[int | None, typer.Option(help="No more clusters than this.")] = None,
     search: Annotated[str | None, typer.Option(help="How clusters are split: greedy, exhaustive, together.")] = None,
     observation: Annotated[str | None, typer.Option(help="Shape of clusters: full, diagonal, exponential.")] = None,
@@ -51,7 +54,7 @@ def cluster(
     with opened(workspace) as found:
         results = [run_job(found, "cluster", {
             "model": model, "features": features, "width": each, "collection": collection, "hold_out": aside,
-            "seed": seed, "scheduler": scheduler, "parameters": parameters,
+            "seed": seed, "dimensions": dimensions, "scheduler": scheduler, "parameters": parameters,
             "name": f"{name} {each:g}" if name and sweep else name,
         }, as_json=as_json) for each in widths]
     show(results if sweep else results[0], as_json, lambda _: _table(results))

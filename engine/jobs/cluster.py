@@ -15,30 +15,15 @@ import numpy as np
 
 from engine.compute import Compute, compute_on
 from engine.jobs.context import JobContext
+from engine.jobs.rows import Rows, chosen_rows, narrowed
 from engine.jobs.trace import Trace
 from engine.mixtures import BayesianMixture, model_named
 from engine.problems import fail
 from engine.progress import Cancelled
 from engine.workspace import NewCluster, NewRun, Run, Workspace
-from engine.workspace.features import FeatureSet
 
 BLOCK = 50_000  # rows whose probabilities are in memory at once
 PACKAGES = ("benthoscope", "numpy", "scipy", "scikit-learn", "numba")
-
-
-@dataclass(frozen=True)
-class Rows:
-    """The rows to be clustered, with the id of the image and of the group of each."""
-
-    features: FeatureSet
-    values: np.ndarray
-    image_ids: np.ndarray
-    groups: np.ndarray
-
-    @property
-    def source(self) -> Any:
-        """The file where all of its rows are wanted, so that every machine reads them for itself; else the values."""
-        return self.features.path if len(self.values) == self.features.sidecar.rows else self.values
 
 
 @dataclass(frozen=True)
@@ -55,34 +40,18 @@ class Request:
 def cluster(
     job: JobContext, workspace: Workspace, *, model: str = "gmc", features: str = "deep", width: float = 0.05,
     collection: str | None = None, name: str | None = None, hold_out: float = 0.0, seed: int = 0,
-    scheduler: str | None = None, parameters: Mapping[str, Any] | None = None,
+    dimensions: int | None = None, scheduler: str | None = None, parameters: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Fits the model and stores a run. Who cancels keeps the clusters found so far, as a run marked partial."""
-    rows = chosen_rows(workspace, features, collection)
+    """Fits the model and stores a run. Who cancels keeps the clusters found so far, as a run marked partial.
+
+    `dimensions` of largest variance are looked at; by default as many as the number of images can support.
+    """
+    job.progress(0, None, "reads the features")
+    rows = narrowed(chosen_rows(workspace, features, collection), dimensions)
     chosen = {"width": width, **(parameters or {})}
     request = Request(model, chosen, name or f"{model} {features} {width:g}", _share(hold_out), seed)
     run = _fitted_run(job, workspace, rows, request, compute_on(scheduler))
     return {"run": run.id, "name": run.name, **run.summary}
-
-
-def chosen_rows(workspace: Workspace, features: str, collection: str | None = None) -> Rows:
-    """The rows of a feature set whose images the catalogue still knows, of one collection or of all."""
-    found = workspace.features.open(features)
-    if found.level != "image":
-        raise fail(f"features {features}", "describe segments, not whole images", "choose a set of whole images")
-    group_of = _groups_of_images(workspace, collection)
-    ids = np.asarray(found.image_ids)
-    wanted = np.isin(ids, np.fromiter(group_of, np.int64, len(group_of)))
-    if not wanted.any():
-        raise fail(f"features {features}", "has none of the images wanted", "run `benthoscope features` first")
-    groups = np.array([group_of[number] for number in ids[wanted].tolist()])
-    return Rows(found, found.X if wanted.all() else found.X[wanted], ids[wanted], groups)
-
-
-def _groups_of_images(workspace: Workspace, collection: str | None) -> dict[int, int]:
-    only = workspace.library.collection_named(collection).id if collection else None
-    columns = workspace.library.columns("id", "group_id", collection_id=only)
-    return dict(zip(columns["id"].tolist(), columns["group_id"].tolist(), strict=True))
 
 
 def _fitted_run(job: JobContext, workspace: Workspace, rows: Rows, request: Request, compute: Compute) -> Run:
@@ -132,7 +101,7 @@ def results(estimator: BayesianMixture, rows: Rows, compute: Compute) -> dict[st
     arrays, told = estimator.to_arrays()
     return {"image_ids": rows.image_ids, "labels": labels, "probability": probability, "group_ids": group_ids,
             "weights": shares(labels, rows.groups, group_ids, estimator), "model": told,
-            **{f"model_{name}": array for name, array in arrays.items()}}
+            **{f"model_{name}": array for name, array in arrays.items()}, **rows.axes}
 
 
 def shares(labels: np.ndarray, groups: np.ndarray, group_ids: np.ndarray, estimator: BayesianMixture) -> np.ndarray:
@@ -172,7 +141,7 @@ def _provenance(rows: Rows, request: Request, estimator: BayesianMixture, began:
     return {
         "seed": request.seed, "parameters": _plain(estimator.get_params()), "hold_out": request.hold_out,
         "features": {"name": rows.features.name, "data_hash": rows.features.sidecar.data_hash,
-                     "extractor": dict(rows.features.sidecar.extractor)},
+                     "dimensions": rows.values.shape[1], "extractor": dict(rows.features.sidecar.extractor)},
         "versions": {"python": platform.python_version()} | {name: version(name) for name in PACKAGES},
         "machine": f"{platform.system()} {platform.machine()}", "began_at": began, "seconds": time.time() - began,
         "bounds": [float(bound) for bound in estimator.lower_bound_history_], "trace": trace.points,

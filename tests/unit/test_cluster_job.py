@@ -10,8 +10,10 @@ from typer.testing import CliRunner
 from app.cli import app
 from engine.jobs import JobQueue, JobRunner, run_now
 from engine.jobs.comparison import compare_runs
+from engine.jobs.rows import supported
 from engine.jobs.trace import POINTS, Trace
 from engine.metrics import v_measure
+from engine.mixtures import GMC
 from engine.progress import Progress
 from engine.workspace import NewImage, Workspace
 
@@ -84,6 +86,18 @@ def test_one_collection_can_be_clustered_alone(reef, tmp_path):
     assert len(reef.runs.current().array("labels")) == 600
 
 
+def test_few_images_are_seen_along_few_axes_and_the_run_keeps_them(reef):
+    assert [supported(count) for count in (10, 240, 2_048, 100_000)] == [4, 10, 32, 223]
+    run_now(reef, "cluster", {"dimensions": 2})
+    run = reef.runs.current()
+    assert run.provenance["features"]["dimensions"] == 2
+    seen = (reef.features.open("deep").X - run.array("axes_centre")) @ run.array("axes")
+    model = GMC.from_arrays({name.removeprefix("model_"): value for name, value in run.parts().items()
+                             if name.startswith("model_")}, run.parts()["model"])
+    groups = np.repeat(run.array("group_ids"), 200)
+    np.testing.assert_array_equal(model.predict(seen, groups), run.array("labels"))
+
+
 def test_images_that_left_the_catalogue_are_left_out(reef):
     reef.library.forget_images(reef.library.columns("id")["id"][:100])
     run_now(reef, "cluster")
@@ -95,6 +109,7 @@ def test_images_that_left_the_catalogue_are_left_out(reef):
     ({"features": "depe"}, "did you mean 'deep'"),
     ({"width": -1.0}, "width"),
     ({"hold_out": 1.5}, "hold-out"),
+    ({"dimensions": 0}, "dimensions"),
     ({"collection": "nope"}, "collection"),
     ({"parameters": {"sticky": 1}}, "has no parameter 'sticky'"),
 ])
