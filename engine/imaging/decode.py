@@ -51,7 +51,7 @@ def open_picture(data: bytes, *, where: str) -> tuple[Format, Image.Image]:
     if kind is None:
         held = describe_foreign(data[:32])
         raise refuse(where, f"not an image that can be read: it holds {held}",
-                     "use JPEG, PNG, TIFF, WebP or HEIF" if "image" in held else COPY_AGAIN)
+                     "use JPEG, PNG, TIFF, WebP or HEIF" if held.endswith(" image") else COPY_AGAIN)
     if kind.name == "JPEG" and data.endswith(UNFINISHED):
         raise refuse(where, "ends in zeros: copying it was interrupted", COPY_AGAIN)
     try:

@@ -8,8 +8,12 @@ from pathlib import Path
 from engine.problems import BadInput, Problem
 
 COPY_AGAIN = "copy it again from the camera or the archive"
-CUT_SHORT = ("truncated", "unexpected end", "not enough", "premature", "short read", "no data")
-TOO_LARGE = ("too large", "exceeds limit", "too many pixels", "security limit", "decompression bomb")
+AS_JPEG = "save it as JPEG, PNG or 8-bit TIFF"
+# Signs in decoders' own words, which nobody but their authors could act on.
+CUT_SHORT = ("truncated", "unexpected end", "not enough", "premature", "short read", "no data", "requires a buffer",
+             "incomplete", "insufficient", "too small", "chunk b''", "cannot load this image", "missing dimensions")
+TOO_LARGE = ("too large", "too much", "exceeds limit", "too many pixels", "security limit", "decompression bomb")
+UNCOMMON = ("12-bit", "unknown pixel mode", "samples per pixel", "unsupported", "not supported", "unknown data organ")
 
 
 class BadImage(BadInput):
@@ -31,17 +35,19 @@ def is_foreign(path: str | os.PathLike[str]) -> bool:
 
 
 def translated(error: Exception, where: str, kind: str) -> BadImage:
-    """What a decoder raised over content of this kind ("JPEG"), told to a person."""
+    """What a decoder raised over content of this kind ("JPEG"), told to a person; its words stay in the traceback."""
     if isinstance(error, BadImage):
         return error
     if isinstance(error, MemoryError):
         return refuse(where, "decoding it needs more memory than is free", "close other programs or leave it out")
-    words = " ".join(str(error).split())
-    if any(sign in words.lower() for sign in TOO_LARGE):
+    words = str(error).lower()
+    if any(sign in words for sign in TOO_LARGE):
         return refuse(where, f"unpacks to far more data than an image should ({kind})", "leave it out")
-    if isinstance(error, EOFError | struct.error | IndexError) or any(sign in words.lower() for sign in CUT_SHORT):
+    if isinstance(error, EOFError | struct.error | IndexError) or any(sign in words for sign in CUT_SHORT):
         return refuse(where, f"the {kind} data end too early: the file was cut short", COPY_AGAIN)
-    return refuse(where, f"the {kind} data are damaged ({words[:120] or type(error).__name__})", COPY_AGAIN)
+    if any(sign in words for sign in UNCOMMON) or isinstance(error, KeyError):  # KeyError: a code in no table
+        return refuse(where, f"is an uncommon kind of {kind} that cannot be read, or is damaged", AS_JPEG)
+    return refuse(where, f"the {kind} data are damaged", COPY_AGAIN)
 
 
 def unreadable(error: OSError, path: Path) -> BadImage:

@@ -139,6 +139,7 @@ def _serve(pipe: Connection, work: Callable[[Any], Any]) -> None:
     """The life of a process: ends when the other side of the pipe does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is answered by the process that started this one
     os.nice(KIND)
+    _silence()
     pipe.send((READY, None))
     while True:
         try:
@@ -146,6 +147,13 @@ def _serve(pipe: Connection, work: Callable[[Any], Any]) -> None:
         except EOFError:
             return
         pipe.send(_outcome(work, item))
+
+
+def _silence() -> None:
+    """Decoders written in C print what they dislike, file by file; what matters comes back as a reason."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    os.close(nowhere)
 
 
 def _outcome(work: Callable[[Any], Any], item: Any) -> tuple[str, Any]:
