@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.linalg import solve_triangular
 from scipy.special import multigammaln
 
 from engine.distributions import (
@@ -128,8 +129,6 @@ def test_penalty_is_what_evidence_lacks_of_the_expected_fit(family):
 
 
 def test_expanded_scores_equal_triangular_solves_where_columns_are_nearly_dependent():
-    from scipy.linalg import solve_triangular
-
     rng = np.random.default_rng(9)
     Z = rng.standard_normal((500, 6))
     X = np.hstack([Z, Z @ rng.standard_normal((6, 6)) + 1e-7 * rng.standard_normal((500, 6))])
