@@ -53,15 +53,19 @@ class Course:
 
     def iterated(self, fit: Any, rows: int) -> None:
         self.latest = fit
-        self.passes += rows / self.total_rows
+        self.worked(rows)
         if rows == self.total_rows:
             self.iterations += 1
             self.history.append(fit.bound + self.bound_offset)
         self._tell(fit, rows, "")
 
+    def worked(self, rows: float) -> None:
+        """So many rows were gone through."""
+        self.passes += rows / self.total_rows
+
     def tried(self, fit: Any, rows: int, work: float, cluster: int, accepted: bool) -> None:
         """A split of one cluster was proposed, at the cost of `work` rows gone through."""
-        self.passes += work / self.total_rows
+        self.worked(work)
         self._tell(fit, rows, f", split of cluster {cluster} {'taken' if accepted else 'not taken'}", cluster)
 
     def save(self, **state: Any) -> None:

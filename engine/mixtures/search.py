@@ -148,6 +148,7 @@ def _scored(task: Task, fit: Fit, members: Members, k: int) -> Fit | None:
         task.course.tried(fit, len(task.data), 0, int(k), False)
         return None
     found = step(task.model, task.data, augmented(mine, fit, k, pair))
-    accepted = task.gains(fit, found) and bool(found.statistics.owned.min() > TOO_SMALL)
-    task.course.tried(fit, len(task.data), len(task.data), int(k), accepted)
-    return found if found.statistics.owned.min() > TOO_SMALL else None
+    large = bool(found.statistics.owned.min() > TOO_SMALL)
+    work = pair.iterations * len(mine) + len(task.data)
+    task.course.tried(fit, len(task.data), work, int(k), large and task.gains(fit, found))
+    return found if large else None

@@ -38,8 +38,11 @@ def split_all(task: Task, fit: Fit) -> Fit | None:
     if not len(parents):
         return None
     division = task.data.divide(fit.scorer, _stacked(task.model, pairs), parents)
+    task.course.worked(len(task.data))
     gains = _gains(task.model, fit.statistics, parents, division)
     chosen = _worth(task, fit, gains, division)
+    for p, k in enumerate(parents):
+        task.course.tried(fit, len(task.data), 0, int(k), p in chosen)
     tries = [chosen, chosen[:1]] if len(chosen) > 1 else [chosen][: len(chosen)]  # all at once may be too many
     return _first_that_gains(task, fit, [_taken(fit, parents, division, some) for some in tries])
 
@@ -51,9 +54,10 @@ def _proposals(task: Task, fit: Fit) -> tuple[np.ndarray, list[Fit]]:
         if len(rows) > REFINED_ON:
             rows = np.sort(task.rng.choice(rows, REFINED_ON, replace=False, shuffle=False))
         pair = halve(task.model, task.data.take(rows), fit, k)
-        task.course.tried(fit, len(task.data), 0, k, pair is not None)
+        task.course.pulse()
         if pair:
             found[k] = pair
+            task.course.worked(pair.iterations * len(rows))
     return np.array(list(found), int), list(found.values())
 
 

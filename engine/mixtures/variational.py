@@ -35,6 +35,7 @@ class Fit:
     bound: float
     scorer: Scorer
     converged: bool = False
+    iterations: int = 1  # it took to get here from the statistics begun with
 
     @property
     def n_clusters(self) -> int:
@@ -62,16 +63,16 @@ def converge(model: Model, data: Observations, start: Statistics, rule: Rule, co
              bound: float | None = None) -> Fit:
     """Iterates from the statistics, whose bound may be known, until it settles; told to `course` if there is one."""
     fit = None
-    for _ in range(rule.max_iter):
+    for iteration in range(1, rule.max_iter + 1):
         last, fit = fit, step(model, data, fit.statistics if fit else start, fit.parameters if fit else None)
         if course:
             course.iterated(fit, len(data))
         # dropping a pair may lower the bound a little, so such a step says nothing on convergence (5.5)
         steady = last is None or _same(last.scorer.present, fit.scorer.present)
         if steady and bound is not None and rule.settled(bound, fit.bound, len(data)):
-            return replace(fit, converged=True)
+            return replace(fit, converged=True, iterations=iteration)
         bound = fit.bound
-    return fit
+    return replace(fit, iterations=rule.max_iter)
 
 
 def _same(a: np.ndarray | None, b: np.ndarray | None) -> bool:
