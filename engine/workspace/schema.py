@@ -202,3 +202,13 @@ label_event = Table(
     Column("confidence", Float),
     CheckConstraint("kind in ('label', 'undo')", name="kind"),
 )
+
+selection = Table(
+    "selection", metadata, _id(),
+    Column("name", Text, nullable=False, unique=True),
+    _of("person", on_delete="RESTRICT"),
+    Column("at", Moment, nullable=False),
+    Column("count", Integer, nullable=False),
+    Column("images", LargeBinary, nullable=False),  # ids packed as those of label events
+    Column("origin", JSON, nullable=False, default=dict),
+)

@@ -23,6 +23,7 @@ from engine.workspace.people import People
 from engine.workspace.records import now
 from engine.workspace.runs import RunStore
 from engine.workspace.schema import feature_set, workspace
+from engine.workspace.selections import SelectionStore
 from engine.workspace.thumbnails import ThumbnailLibrary
 from engine.workspace.vocabularies import Vocabularies
 
@@ -52,6 +53,7 @@ class Workspace:
         self.people = People(catalogue)
         self.vocabularies = Vocabularies(catalogue)
         self.labels = LabelLog(catalogue)
+        self.selections = SelectionStore(catalogue)
 
     @classmethod
     def create(cls, path: str | os.PathLike, *, name: str | None = None, database: str | None = None) -> "Workspace":
