@@ -62,7 +62,7 @@ def bare_rock(brush: Brush) -> Ground:
     height = brush.bank.length(0.022) * rock + brush.bank.length(0.03) * joints
     face = 0.40 + 0.16 * window(brush.bank.faces) + 0.05 * rock + 0.03 * patch + 0.03 * window(brush.bank.grain)
     tone = face * (0.25 + 0.75 * joints) + 0.26 * lit(height)
-    colours = np.where((patch > 1.5)[..., None], coloured(tone + 0.03, PINK), coloured(tone, ROCK))
+    colours = np.where((patch > 1.5), coloured(tone + 0.03, PINK), coloured(tone, ROCK))
     return Ground(colours, np.full(brush.shape, Thing.ROCK, np.uint8))
 
 
@@ -73,10 +73,10 @@ def low_reef(brush: Brush) -> Ground:
     height = brush.bank.length(0.022) * rock + brush.bank.length(0.006) * turf
     tone = 0.45 + 0.30 * lit(height) + 0.04 * rock + 0.06 * turf + 0.03 * window(brush.bank.grain)
     veneer = (rock + 0.5 * patch) < -1.35
-    colours = np.where((patch > 1.3)[..., None], coloured(tone, PINK), coloured(tone, TURF))
+    colours = np.where((patch > 1.3), coloured(tone, PINK), coloured(tone, TURF))
     sand = coloured(0.5 + 0.05 * window(brush.bank.grain) + 0.08 * lit(height), SAND)
     things = np.where(veneer, Thing.SAND, Thing.MATRIX).astype(np.uint8)
-    return Ground(np.where(veneer[..., None], sand, colours), things)
+    return Ground(np.where(veneer, sand, colours), things)
 
 
 def high_reef(brush: Brush) -> Ground:
@@ -107,7 +107,7 @@ def beside(brush: Brush, first: Ground, second: Ground) -> tuple[Ground, np.ndar
     across, _ = brush.along()
     edge = across - across.mean() + 0.16 * window(brush.bank.drift) + 0.035 * window(brush.bank.patch)
     other = edge > brush.rng.uniform(-0.33, 0.33)
-    colours = np.where(other[..., None], second.colours, first.colours)
+    colours = np.where(other, second.colours, first.colours)
     return Ground(colours, np.where(other, second.things, first.things)), other
 
 

@@ -93,8 +93,10 @@ def finish(rgba: np.ndarray, *, shadow: float) -> Sprite:
     cast = _blurred(np.pad(alpha, ((throw, 0), (throw, 0))), throw) * shadow
     whole = wide[..., 3] + cast * (1 - wide[..., 3])
     colour = wide[..., :3] / np.maximum(whole, 1e-3)[..., None]
-    look = np.dstack([colour, whole])
-    return Sprite(Image.fromarray(_bytes(look), "RGBA"), Image.fromarray(_bytes(wide[..., 3] > 0.5), "L"))
+    look = Image.fromarray(_bytes(np.dstack([colour, whole])), "RGBA")
+    body = Image.fromarray(_bytes(wide[..., 3] > 0.5), "L")
+    box = look.getbbox() or (0, 0, 1, 1)  # an empty margin costs time whenever the sprite is stamped
+    return Sprite(look.crop(box), body.crop(box))
 
 
 def drawn(length: float, draw: Callable[[ImageDraw.ImageDraw, float], None], *, shadow: float = 0.5) -> Sprite:
