@@ -5,29 +5,48 @@ counted before anything is built. Every YAML scalar stays text: `12:30:45` must 
 """
 
 import json
+import re
 from typing import Any
 
 import yaml
 
 from engine.exchange.records import Complaints
 from engine.exchange.tables import decoded
-from engine.problems import fail
+from engine.problems import BadInput, fail
 
 DEEPEST = 60              # an iFDO file nests 7 deep
-MOST_NODES = 30_000_000   # 100,000 images of 100 fields each, three times over
+UNSTORABLE = re.compile(r"\\(u[dD][89a-fA-F]|u0000|x00|0)")  # escapes of halves of characters, and of NUL
+MOST_NODES = 10_000_000   # 100,000 images of 50 fields each
 
 
 def read_document(data: bytes, *, source: str, complaints: Complaints) -> Any:
     """The document's value: dicts, lists, text, numbers, None. BadInput says where it cannot be read."""
     text, _ = decoded(data, source, complaints)
     try:
-        return json.loads(text) if text.lstrip()[:1] in ("{", "[") else _yaml(text, source)
-    except json.JSONDecodeError as error:
-        if error.pos == 0 or not _looks_like_flow_yaml(text):
-            raise _broken(source, f"line {error.lineno}", error.msg) from error
-        return _yaml(text, source)
+        found = _json(text, source) if text.lstrip()[:1] in ("{", "[") else _yaml(text, source)
+        return _storable(found) if UNSTORABLE.search(text) else found
     except (RecursionError, ValueError) as error:  # nested too deep, or a number of thousands of digits
+        if isinstance(error, BadInput):
+            raise
         raise _broken(source, "", str(error)) from error
+
+
+def _json(text: str, source: str) -> Any:
+    try:
+        return json.loads(text, parse_constant=lambda name: None)  # NaN and Infinity, which JSON does not have
+    except json.JSONDecodeError as error:
+        if _looks_like_flow_yaml(text):
+            return _yaml(text, source)
+        raise _broken(source, f"line {error.lineno}", error.msg) from error
+
+
+def _storable(value: Any) -> Any:
+    """The value with its texts as databases take them."""
+    if isinstance(value, str):
+        return value.replace("\0", "").encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {_storable(name): _storable(inner) for name, inner in value.items()}
+    return [_storable(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _looks_like_flow_yaml(text: str) -> bool:
@@ -69,6 +88,6 @@ def _check(text: str, source: str) -> None:
             raise _broken(source, f"line {event.start_mark.line + 1}", "nested too deep or far too large")
 
 
-def _broken(source: str, place: str, said: str) -> Exception:
+def _broken(source: str, place: str, said: str) -> BadInput:
     told = " ".join(said.split())[:150]
     return fail(f"{source} {place}".strip(), f"cannot be read ({told})", "save it anew as JSON or YAML")

@@ -4,6 +4,7 @@ Any field may stand in the header, as a default, or in an item, which wins. Heig
 and under the one BIIGLE writes.
 """
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -136,15 +137,15 @@ def _hash(value: Any) -> str | None:
 def _rest(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields we have no use for, kept so that an export can give them back."""
     return {str(name): value for name, value in fields.items()
-            if name not in READ_ELSEWHERE and not values.is_missing(value) and _is_small(value)}
+            if name not in READ_ELSEWHERE and not values.is_missing(value) and _is_keepable(value)}
 
 
 def _of_the_set(header: Mapping[str, Any]) -> dict[str, Any]:
-    return {str(name): value for name, value in header.items() if name != ANNOTATIONS and _is_small(value)}
+    return {str(name): value for name, value in header.items() if name != ANNOTATIONS and _is_keepable(value)}
 
 
-def _is_small(value: Any) -> bool:
-    """Whether a value written out stays within the limit; counts no further than that."""
+def _is_keepable(value: Any) -> bool:
+    """Whether a value is JSON and, written out, stays within the limit; counts no further than that."""
     left, waiting = LARGEST_DETAIL, [value]
     while waiting and left > 0:
         one = waiting.pop()
@@ -154,6 +155,8 @@ def _is_small(value: Any) -> bool:
         elif isinstance(one, list):
             left -= len(one)
             waiting += one[:left + 1]
+        elif isinstance(one, float) and not math.isfinite(one):  # 1e999
+            return False
         else:
             left -= len(one) if isinstance(one, str) else 8
     return left > 0

@@ -11,7 +11,7 @@ LONGEST = 80  # characters of a number, coordinate or moment; longer cells are s
 NOTHING = frozenset({"", "-", "--", "na", "n/a", "nan", "nil", "none", "null", "nodata", "no data", "#n/a", "missing"})
 PLAIN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 SEXAGESIMAL = re.compile(
-    r"(?P<before>[NSEW])?\s*(?P<sign>[+-]?)(?P<degrees>\d{1,3}(\.\d+)?)\s*(°|º|d|deg|\s|$)\s*"
+    r"(?P<before>[NSEW])?\s*(?P<sign>[+-]?)(?P<degrees>\d{1,3}(\.\d+)?)\s*(°|º|deg|d|\s|(?=[NSEW])|$)\s*"
     r"((?P<minutes>\d{1,2}(\.\d+)?)\s*('|′|m|min|\s|$)\s*)?((?P<seconds>\d{1,2}(\.\d+)?)\s*(\"|″|''|s|sec|$)\s*)?"
     r"(?P<after>[NSEW])?", re.ASCII | re.IGNORECASE)
 
