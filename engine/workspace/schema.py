@@ -195,12 +195,34 @@ label_event = Table(
     Column("term_id", Id, ForeignKey("term.id", ondelete="RESTRICT")),
     Column("undoes", Id, ForeignKey("label_event.number", ondelete="RESTRICT")),
     Column("count", Integer, nullable=False),
-    Column("images", LargeBinary, nullable=False),  # ids, see labels.py: one bulk act of a million images is one row
+    Column("images", LargeBinary, nullable=False),  # ids, see packing.py: one bulk act of a million images is one row
+    Column("first_image", BigInteger, nullable=False),  # least and greatest of them
+    Column("last_image", BigInteger, nullable=False),
     Column("why", String(24), nullable=False),
     Column("run_id", Id, ForeignKey("run.id", ondelete="RESTRICT")),
     Column("rule", JSON, nullable=False, default=dict),
     Column("confidence", Float),
-    CheckConstraint("kind in ('label', 'undo')", name="kind"),
+    CheckConstraint("kind in ('label', 'clear', 'refuse', 'audit', 'arrange', 'revert', 'undo')", name="kind"),
+    Index("ix_label_event_first_image", "first_image", "last_image"),
+)
+
+# A person's digit keys.
+favourite = Table(
+    "favourite", metadata, _id(),
+    _of("person"),
+    Column("key", String(8), nullable=False),
+    Column("term_id", Id, ForeignKey("term.id", ondelete="CASCADE"), nullable=False),
+    UniqueConstraint("person_id", "key"),
+)
+
+# What a term of one vocabulary is called in another.
+term_link = Table(
+    "term_link", metadata, _id(),
+    Column("source_id", Id, ForeignKey("term.id", ondelete="CASCADE"), nullable=False),
+    Column("target_id", Id, ForeignKey("term.id", ondelete="CASCADE"), nullable=False),
+    Column("relation", String(16), nullable=False),
+    UniqueConstraint("source_id", "target_id"),
+    CheckConstraint("relation in ('same', 'broader', 'narrower')", name="relation"),
 )
 
 selection = Table(

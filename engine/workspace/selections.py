@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from engine.problems import fail, unknown
 from engine.workspace.catalogue import Catalogue
-from engine.workspace.labels import pack_ids, unpack_ids
+from engine.workspace.packing import pack_ids, unpack_ids
 from engine.workspace.records import now
 from engine.workspace.schema import selection
 
