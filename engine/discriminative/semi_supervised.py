@@ -52,6 +52,7 @@ class SemiSupervisedRIM(Multilogit):
 
     def predict(self, X: Any) -> np.ndarray:
         """The likeliest label of every row; with `extra_classes`, only labels that have a name."""
+        self._check_fitted()
         return self.classes_[self.decision_function(X)[:, : len(self.classes_)].argmax(1)]
 
     def score(self, X: Any, y: Any) -> float:

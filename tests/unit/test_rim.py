@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax as slow_log_softmax
 from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from engine.discriminative import RIM, KernelRIM, SemiSupervisedRIM, chosen_strength, rim_path
 from engine.discriminative.climbing import Precision, climb, supervised_start
@@ -322,6 +323,13 @@ def test_labels_of_any_kind_come_back(rng):
     shown[:6] = names[:6]
     model = SemiSupervisedRIM(penalty=0.01).fit(X, shown)
     assert model.score(X, names) > 0.98 and model.predict_proba(X).shape == (300, 3)
+
+
+@parametrize_with_checks(
+    [RIM(n_clusters=5, n_init=1, max_iter=50), KernelRIM(n_clusters=5, n_init=1, max_iter=50)],
+    expected_failed_checks=lambda model: {"check_fit_score_takes_y": "the second argument is groups, as in mixtures"})
+def test_scikit_learn_takes_the_models_for_its_own(estimator, check):
+    check(estimator)
 
 
 @pytest.mark.parametrize("model, arguments, told", [
