@@ -80,7 +80,7 @@ class Crew(Generic[Item, Result]):
         for pipe in wait(list(by_pipe), LOOK):
             yield from self._heard(by_pipe[pipe], waiting)
         for member in self._members:
-            if member.at_hand and time.monotonic() - member.since > self._patience:
+            if member.ready and member.at_hand and time.monotonic() - member.since > self._patience:
                 yield self._replaced(member, waiting, f"it could not be read within {self._patience:g} seconds")
 
     def _heard(self, member: _Member, waiting: deque) -> Iterator[tuple[Item, Result | Lost]]:
@@ -94,7 +94,7 @@ class Crew(Generic[Item, Result]):
             yield self._replaced(member, waiting, _cause(member.process.exitcode))
             return
         if said == READY:
-            member.ready = True
+            member.ready, member.since = True, time.monotonic()
         elif said == "failed":
             raise RuntimeError(f"while reading {member.at_hand[0]}:\n{value}")
         else:
