@@ -45,7 +45,9 @@ class Crew(Generic[Item, Result]):
 
     def __init__(self, work: Callable[[Item], Result], size: int, *, patience: float = PATIENCE):
         self._work, self._size, self._patience = work, size, patience
-        self._context = multiprocessing.get_context("spawn")  # a fork of a process with threads may hang
+        # A fork of a process with threads may hang; a server without any forks the processes, each within milliseconds.
+        self._context = multiprocessing.get_context("forkserver")
+        self._context.set_forkserver_preload(["__main__", work.__module__])
         self._members: list[_Member] = []
 
     def run(self, items: Iterable[Item], check: Callable[[], None]) -> Iterator[tuple[Item, Result | Lost]]:
