@@ -63,3 +63,9 @@ def go_on(folder: Path, job_id: int) -> None:
     """Runs a job from wherever it was left."""
     with Workspace.open(folder) as workspace:
         run_now(workspace, "count", resume=job_id)
+
+
+def import_folder(workspace: Path, images: Path) -> None:
+    """Imports a folder, from wherever an earlier victim left it."""
+    with Workspace.open(workspace) as opened:
+        run_now(opened, "import", {"folder": str(images), "workers": 2})
