@@ -6,9 +6,12 @@ from typing import Any
 
 from app.state.columns import ImageColumns, read_columns
 from app.state.job_watch import JobWatch
+from app.state.shelf import Lasting, Shelf
 from engine.jobs import Job, JobQueue
 from engine.workspace import Run, Workspace
 from engine.workspace.features import FeatureSet
+
+LEAVE_IMAGES = frozenset({"features", "cluster", "projection"})  # jobs that add to images but do not change them
 
 
 class AppState:
@@ -17,7 +20,8 @@ class AppState:
     def __init__(self, workspace: Workspace):
         self.workspace, self.queue = workspace, JobQueue(workspace)
         self.jobs = JobWatch(self.queue, self._job_ended)
-        self._version = 1
+        self.shelf, self.lasting = Shelf(), Lasting()
+        self._version = self._images_version = 1
         self._kept: dict[Hashable, tuple[int, Any]] = {}
         self._lock = threading.Lock()
         self._making: dict[Hashable, threading.Lock] = {}
@@ -30,25 +34,28 @@ class AppState:
         self.jobs.stop()
 
     def _job_ended(self, job: Job) -> None:
-        self.changed()
+        self.changed(images=job.kind not in LEAVE_IMAGES)
 
     @property
     def version(self) -> int:
         """Grows whenever images, feature sets, runs or labels changed; sessions depend on it."""
         return self._version
 
-    def changed(self) -> int:
-        """Tells everybody that something in the workspace changed; the new version."""
+    def changed(self, *, images: bool = True) -> int:
+        """Tells everybody that something in the workspace changed; the new version. `images` False where the images
+        and their dives stayed as they were: reading a million of them again takes seconds."""
         with self._lock:
             self._version += 1
+            self._images_version += images
             return self._version
 
-    def kept(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """What `make` gave in this version of the workspace; made once, however many sessions ask at the same time."""
+    def kept(self, key: Hashable, make: Callable[[], Any], *, of_images: bool = False) -> Any:
+        """What `make` gave in this version of the workspace; made once, however many sessions ask at the same time.
+        What is made `of_images` alone is kept until those change."""
         with self._lock:
             own = self._making.setdefault(key, threading.Lock())
         with own:
-            version = self._version
+            version = -self._images_version if of_images else self._version
             held = self._kept.get(key)
             if held is None or held[0] != version:
                 held = self._kept[key] = (version, make())
@@ -57,12 +64,12 @@ class AppState:
     def holds(self, key: Hashable) -> bool:
         """Whether asking for it is free."""
         held = self._kept.get(key)
-        return held is not None and held[0] == self._version
+        return held is not None and held[0] in (self._version, -self._images_version)
 
     @property
     def columns(self) -> ImageColumns:
         """All images of the catalogue, as arrays."""
-        return self.kept("columns", lambda: read_columns(self.workspace))
+        return self.kept("columns", lambda: read_columns(self.workspace), of_images=True)
 
     def features(self, name: str) -> FeatureSet:
         return self.kept(("features", name), lambda: self.workspace.features.open(name))

@@ -62,9 +62,10 @@ class Session(param.Parameterized):
                 undo()
                 self.changed()
 
-    def changed(self) -> None:
-        """To be called after an act that changed the workspace: every tab will see it."""
-        self.version = self.app.changed()
+    def changed(self, *, images: bool = True) -> None:
+        """To be called after an act that changed the workspace: every tab will see it. Acts that left the images and
+        dives as they were say `images=False`."""
+        self.version = self.app.changed(images=images)
 
     @contextmanager
     def attempt(self) -> Iterator[None]:
