@@ -1,0 +1,63 @@
+"""The frame around every page, in a real browser."""
+
+import pytest
+
+from app.pages.registry import PAGES
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.slug or "home")
+def test_every_page_opens_without_error_and_calls_no_other_host(tab, page):
+    shown = tab(page.slug)
+    shown.wait_for_load_state("networkidle")
+    assert page.title in shown.title()
+    assert shown.get_by_text("cannot be shown").count() == 0
+
+
+def test_the_theme_is_kept_from_page_to_page(tab):
+    page = tab("library")
+    assert page.evaluate("document.documentElement.dataset.look") == "light"
+    page.get_by_role("button", name="Dark theme").click()
+    page.wait_for_function("document.documentElement.dataset.look === 'dark'")
+    page.goto(page.url.replace("library", "runs"))
+    page.get_by_role("button", name="Light theme").wait_for()
+    assert page.evaluate("document.documentElement.dataset.look") == "dark"
+
+
+def test_question_mark_shows_the_keys_and_g_l_goes_to_the_library(tab):
+    page = tab("runs")
+    page.keyboard.press("?")
+    page.get_by_role("dialog", name="Keyboard map").get_by_text("Go to Library").wait_for()
+    page.keyboard.press("Escape")
+    page.keyboard.press("g")
+    page.keyboard.press("l")
+    page.wait_for_url("**/library")
+
+
+def test_a_name_once_said_is_known_on_the_next_page(tab):
+    page = tab()
+    page.get_by_role("button", name="Say who you are").click()
+    page.get_by_label("Your name").fill("Ada")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Person: Ada").wait_for()
+    page.goto(page.url + "runs")
+    page.get_by_role("button", name="Person: Ada").wait_for()
+
+
+def test_search_finds_dives_and_clusters_while_typing(tab):
+    page = tab()
+    page.keyboard.press("/")
+    page.keyboard.type("cluster 1")
+    page.get_by_role("option", name="Cluster 1").first.wait_for()
+    page.get_by_label("Search", exact=True).fill("kelp")
+    page.get_by_role("option", name="Dive").first.wait_for()
+
+
+def test_a_stranger_is_told_how_to_get_in(tab, server):
+    page = tab("library")
+    page.context.clear_cookies()
+    page.watch.expected.append("401")
+    answer = page.goto(f"{server.base}/library")
+    assert answer.status == 401 and "link" in page.inner_text("body")
+    page.goto(server.address)
+    assert "token" not in page.url
+    page.get_by_role("navigation", name="Pages").wait_for()
