@@ -1,15 +1,19 @@
 """The words of labels: trees of terms, several to a workspace."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
 
 from engine.problems import fail, unknown
 from engine.workspace.catalogue import Catalogue
 from engine.workspace.records import now
 from engine.workspace.schema import term, vocabulary
+
+COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,42 @@ class Vocabularies:
         """All terms, parents before children."""
         with self._catalogue.reading() as connection:
             return list(_terms(connection, vocabulary_id).values())
+
+    def all_terms(self) -> list[Term]:
+        """Of all vocabularies, one after the other."""
+        return [found for words in self.all() for found in self.terms(words.id)]
+
+    def term(self, term_id: int) -> Term:
+        for found in self.all_terms():
+            if found.id == term_id:
+                return found
+        raise fail("term", f"no term {term_id}", "choose one of a vocabulary")
+
+    def change(self, term_id: int, *, name: str | None = None, code: str | None = None, colour: str | None = None,
+               **details: Any) -> Term:
+        """Renames or describes a term; of `details` (notes, synonyms, examples) None takes an entry away. Labels made
+        with the term stay."""
+        old = self.term(term_id)
+        if name is not None and not name.strip():
+            raise fail("term", "has no name", "give it one")
+        if colour is not None and not COLOUR.fullmatch(colour):
+            raise fail("colour", f"'{colour}' is no colour", "write it as #rrggbb")
+        merged = {key: value for key, value in {**old.details, **details}.items() if value is not None}
+        values = {"name": name and name.strip(), "code": code, "colour": colour}
+        given = {key: value for key, value in values.items() if value is not None}
+        try:
+            self._catalogue.execute(update(term).where(term.c.id == term_id).values(**given, details=merged))
+        except IntegrityError as error:
+            raise fail("term", f"there is a '{name}' beside it already", "choose another name") from error
+        return self.term(term_id)
+
+    def remove(self, term_id: int) -> None:
+        """Takes out a term that nothing was ever labelled with and that has none below it."""
+        found = self.term(term_id)
+        try:
+            self._catalogue.execute(delete(term).where(term.c.id == term_id))
+        except IntegrityError as error:
+            raise fail(f"term {found.name}", "has labels or terms below it", "rename it instead") from error
 
 
 def _terms(connection: Connection, vocabulary_id: int) -> dict[tuple[str, ...], Term]:

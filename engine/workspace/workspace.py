@@ -15,6 +15,7 @@ from sqlalchemy import delete, insert, select, update
 
 from engine.problems import fail
 from engine.workspace.catalogue import Catalogue, open_catalogue
+from engine.workspace.favourites import Favourites
 from engine.workspace.features import FeatureStore, Sidecar
 from engine.workspace.files import locked, read_json, write_json
 from engine.workspace.labels import LabelLog
@@ -24,6 +25,7 @@ from engine.workspace.records import now
 from engine.workspace.runs import RunStore
 from engine.workspace.schema import feature_set, workspace
 from engine.workspace.selections import SelectionStore
+from engine.workspace.term_links import TermLinks
 from engine.workspace.thumbnails import ThumbnailLibrary
 from engine.workspace.vocabularies import Vocabularies
 
@@ -53,6 +55,8 @@ class Workspace:
         self.people = People(catalogue)
         self.vocabularies = Vocabularies(catalogue)
         self.labels = LabelLog(catalogue)
+        self.favourites = Favourites(catalogue)
+        self.term_links = TermLinks(catalogue)
         self.selections = SelectionStore(catalogue)
 
     @classmethod
