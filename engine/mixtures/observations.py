@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.compute import Compute, InOrder, RowChunk
+from engine.compute import Compute, DaskCluster, InOrder, LocalThreads, RowChunk
 from engine.compute import rows as cut
 from engine.mixtures import sweep
 from engine.mixtures.model import Scorer, Statistics
@@ -53,6 +53,10 @@ def nothing() -> None:
     """After each chunk, nothing."""
 
 
+ROWS_HERE = 16_384       # a chunk on this machine takes some ten milliseconds, so a stop is heeded at once
+CHUNKS_PER_WORKER = 4    # on a cluster, where a task costs twenty milliseconds whatever it does
+
+
 @dataclass(frozen=True)
 class Observations:
     source: np.ndarray | Path
@@ -61,7 +65,7 @@ class Observations:
     frame: Frame
     compute: Compute = field(default_factory=InOrder)
     pulse: Callable[[], None] = nothing  # called between chunks; may raise Cancelled
-    chunk_rows: int = 16_384
+    chunk_rows: int | None = None  # None: what suits the machine
 
     def __len__(self) -> int:
         return len(self.groups)
@@ -69,7 +73,7 @@ class Observations:
     @cached_property
     def chunks(self) -> list[GroupedChunk]:
         return [GroupedChunk(c.source, c.start, c.stop, self.groups[c.start : c.stop], self.n_groups, self.frame)
-                for c in cut(self.source, size=self.chunk_rows)]
+                for c in cut(self.source, size=self.chunk_rows or self._suited())]
 
     @cached_property
     def values(self) -> np.ndarray:
@@ -114,8 +118,15 @@ class Observations:
         return replace(self, source=np.asarray(self.values[wanted]), groups=self.groups[wanted], compute=InOrder())
 
     def sample(self, size: int, rng: np.random.Generator) -> "Observations":
+        """Rows drawn at random, held in memory and worked on by this machine."""
         wanted = np.sort(rng.choice(len(self), size, replace=False, shuffle=False))
-        return replace(self, source=np.asarray(self.values[wanted]), groups=self.groups[wanted])
+        machine = LocalThreads() if isinstance(self.compute, DaskCluster) else self.compute
+        return replace(self, source=np.asarray(self.values[wanted]), groups=self.groups[wanted], compute=machine)
+
+    def _suited(self) -> int:
+        if not isinstance(self.compute, DaskCluster):
+            return ROWS_HERE
+        return max(ROWS_HERE, -(-len(self) // (CHUNKS_PER_WORKER * self.compute.workers)))
 
     def _sum(self, function: Callable, *shared: Any) -> Any:
         return self.compute.map_reduce(self.chunks, function, operator.add, *shared, after_each=self.pulse)
