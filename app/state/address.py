@@ -13,6 +13,7 @@ class Address(param.Parameterized):
     """`query` is what the address shows. Values equal to a parameter's default are left out of it."""
 
     query = param.Dict(default={}, doc="Names and texts, as in ?run=3&cluster=12.")
+    _writing = False
 
     def bind(self, model: param.Parameterized, *names: str, **renamed: str) -> None:
         """Keeps these parameters of the model and the address in step; `cluster="number"` gives the parameter `number`
@@ -26,7 +27,7 @@ class Address(param.Parameterized):
 
         def read(*_: Any) -> None:
             known = held()
-            if known is not None:
+            if known is not None and not self._writing:
                 text = self.query.get(word)
                 value = default if text is None else parsed(known.param[name], text, default)
                 if told(value) != told(getattr(known, name)):
@@ -36,7 +37,11 @@ class Address(param.Parameterized):
             value = getattr(model, name)
             text = None if told(value) == told(default) else told(value)
             if self.query.get(word) != text:
-                self.query = with_word(self.query, word, text)
+                self._writing = True  # of several values set at once the others are not in the address yet
+                try:
+                    self.query = with_word(self.query, word, text)
+                finally:
+                    self._writing = False
 
         self.param.watch(read, "query")
         model.param.watch(write, name)
