@@ -1,0 +1,51 @@
+"""The one selection of a page: every view changes it and shows it."""
+
+from collections.abc import Callable
+
+import numpy as np
+import param
+
+from engine.problems import unknown
+
+Combine = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+NOTHING = np.empty(0, np.int64)
+COMBINATIONS: dict[str, Combine] = {
+    "replace": lambda old, new: new,
+    "add": np.union1d,
+    "subtract": lambda old, new: np.setdiff1d(old, new, assume_unique=True),
+    "intersect": lambda old, new: np.intersect1d(old, new, assume_unique=True),
+}
+
+
+class Selection(param.Parameterized):
+    """Sorted positions among the images of the catalogue."""
+
+    positions = param.Array(default=NOTHING, doc="What is selected now.")
+    previous = param.Array(default=NOTHING, doc="What was selected before: a slip of the lasso is one key away.")
+    origin = param.Dict(default={}, doc="How it came about: which tool, in which view.")
+
+    def combine(self, how: str, positions: np.ndarray, origin: dict | None = None) -> None:
+        """`how` is replace, add, subtract or intersect."""
+        if how not in COMBINATIONS:
+            raise unknown("ways to combine selections", how, COMBINATIONS)
+        self.become(COMBINATIONS[how](self.positions, np.unique(positions)), origin)
+
+    def become(self, positions: np.ndarray, origin: dict | None = None) -> None:
+        found = np.asarray(positions, np.int64)
+        if not np.array_equal(found, self.positions):
+            self.param.update(positions=found, previous=self.positions, origin=origin or {})
+
+    def clear(self) -> None:
+        self.become(NOTHING)
+
+    def invert(self, among: np.ndarray) -> None:
+        """Selects what was not, of the positions `among`."""
+        self.become(np.setdiff1d(among, self.positions, assume_unique=True), {"tool": "invert"})
+
+    def back(self) -> None:
+        """To what was selected before; twice leads forth again."""
+        self.become(self.previous, {"tool": "back"})
+
+    def __len__(self) -> int:
+        return len(self.positions)
