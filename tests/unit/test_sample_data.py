@@ -168,11 +168,13 @@ def test_fifty_points_are_labelled_in_images_without_a_mask(campaign):
 
 def test_a_point_is_labelled_as_the_pixel_it_lies_on():
     dive = plan(1, 1, np.random.default_rng(8))[0]
+    frame = replace(dive.frames[0], habitat="sponge garden", quality="good")  # many things side by side
     taken = {}
     for truth in (MASK, POINTS):
-        strip = Strip(dive.folder, 0, dive.water, (replace(dive.frames[0], truth=truth, quality="good"),))
+        strip = Strip(dive.folder, 0, dive.water, (replace(frame, truth=truth),))
         (taken[truth],) = take(0, (96, 72), Batch("one", 1, strip)).arrays.values()
     rows, columns, things = taken[POINTS].T
+    assert len(set(things.tolist())) > 2
     assert (taken[MASK][rows, columns] == things).all()
 
 
