@@ -11,9 +11,9 @@ distributed = pytest.importorskip("distributed", reason="the extra 'cluster' is 
 
 @pytest.fixture(scope="module")
 def cluster():
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as started:
-        with DaskCluster(started.scheduler_address) as cluster:
-            yield cluster
+    workers = distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None)
+    with workers as started, DaskCluster(started.scheduler_address) as joined:
+        yield joined
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,193 @@
+"""What the papers compare their mixtures with: k-means, Gaussian mixtures by BIC, spectral clustering, restarts (5.1).
+
+This module alone of the package imports scikit-learn.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from scipy.sparse import coo_array, diags_array
+from scipy.sparse.linalg import eigsh
+from sklearn.cluster import KMeans as Lloyd
+from sklearn.mixture import GaussianMixture
+from sklearn.neighbors import NearestNeighbors
+
+from engine.mixtures import checking
+from engine.mixtures.bayesian import BayesianMixture
+from engine.mixtures.estimator import Estimator
+from engine.mixtures.models import BGMM
+from engine.problems import fail
+
+__all__ = ["BayesianRestarts", "GaussianMixtureByBIC", "KMeans", "SelfTuningSpectral"]
+
+REGULARISATION = 1e-6  # of the largest variance, added to covariances
+
+
+def _rows(X: Any, fewest: int) -> np.ndarray:
+    source = checking.rows_of(X)
+    rows = np.asarray(np.load(source) if not isinstance(source, np.ndarray) else source, float)
+    if not np.isfinite(rows).all():
+        raise fail("X", "contains NaN or inf", "leave these rows out or fill the gaps first")
+    if len(rows) < fewest:
+        raise fail("X", f"{len(rows)} rows for {fewest} clusters", "give more rows or ask for fewer clusters")
+    return rows
+
+
+class KMeans(Estimator):
+    """The best of several random starts at rows of the data; the number of clusters is given."""
+
+    def __init__(self, *, n_clusters=8, replicates=10, random_state=None):
+        self.n_clusters, self.replicates, self.random_state = n_clusters, replicates, random_state
+
+    def fit(self, X: Any, groups: Any = None) -> Self:
+        """Groups are not looked at."""
+        rows = _rows(X, self.n_clusters)
+        self._lloyd_ = Lloyd(self.n_clusters, init="random", n_init=self.replicates, random_state=self.random_state)
+        self.labels_ = self._lloyd_.fit_predict(rows)
+        self.inertia_, self.n_clusters_, self.n_features_in_ = self._lloyd_.inertia_, self.n_clusters, rows.shape[1]
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        self._check_fitted()
+        return self._lloyd_.predict(_rows(X, 1))
+
+
+class GaussianMixtureByBIC(Estimator):
+    """Full-covariance EM for every number of clusters, each from its best k-means; the least BIC is kept."""
+
+    def __init__(self, *, fewest=2, most=20, starts=20, random_state=None):
+        self.fewest, self.most, self.starts, self.random_state = fewest, most, starts, random_state
+
+    def fit(self, X: Any, groups: Any = None) -> Self:
+        """Groups are not looked at."""
+        rows = _rows(X, self.fewest)
+        numbers = range(self.fewest, min(self.most, len(rows)) + 1)
+        fits = [self._of(rows, K) for K in numbers]
+        self.bic_ = dict(zip(numbers, (float(fit.bic(rows)) for fit in fits), strict=True))
+        self.mixture_ = fits[int(np.argmin(list(self.bic_.values())))]
+        self.labels_, self.n_clusters_ = self.mixture_.predict(rows), self.mixture_.n_components
+        self.n_features_in_ = rows.shape[1]
+        return self
+
+    def _of(self, rows: np.ndarray, K: int) -> GaussianMixture:
+        labels = Lloyd(K, init="random", n_init=self.starts, random_state=self.random_state).fit_predict(rows)
+        begun = _moments_of(rows, labels, K)
+        return GaussianMixture(K, reg_covar=begun.ridge, weights_init=begun.weights, means_init=begun.means,
+                               precisions_init=np.linalg.inv(begun.covariances), max_iter=500,
+                               random_state=self.random_state).fit(rows)
+
+    def predict(self, X: Any) -> np.ndarray:
+        self._check_fitted()
+        return self.mixture_.predict(_rows(X, 1))
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Log density of every row at the maximum-likelihood parameters."""
+        self._check_fitted()
+        return self.mixture_.score_samples(_rows(X, 1))
+
+    def score(self, X: Any) -> float:
+        """Mean held-out log-likelihood of a row."""
+        return float(self.score_samples(X).mean())
+
+
+@dataclass(frozen=True)
+class _Begun:
+    weights: np.ndarray
+    means: np.ndarray
+    covariances: np.ndarray
+    ridge: float
+
+
+def _moments_of(rows: np.ndarray, labels: np.ndarray, K: int) -> _Begun:
+    """What EM begins with; clusters too small for a covariance of their own take that of all rows."""
+    D = rows.shape[1]
+    overall = np.cov(rows.T, bias=True).reshape(D, D)
+    ridge = REGULARISATION * max(float(np.linalg.eigvalsh(overall)[-1]), np.finfo(float).tiny)
+    parts = [rows[labels == k] for k in range(K)]
+    covariances = [np.cov(part.T, bias=True).reshape(D, D) if len(part) > D else overall for part in parts]
+    weights = np.maximum([len(part) for part in parts], 1) / len(rows)
+    return _Begun(weights / weights.sum(), np.stack([part.mean(0) for part in parts]),
+                  np.stack(covariances) + ridge * np.eye(D), ridge)
+
+
+class SelfTuningSpectral(Estimator):
+    """Spectral clustering with a local scale per row; the first wide gap between eigenvalues gives the number."""
+
+    def __init__(self, *, threshold=0.025, scale_neighbour=7, neighbours=50, most=30, replicates=10,
+                 random_state=None):
+        self.threshold, self.scale_neighbour, self.neighbours = threshold, scale_neighbour, neighbours
+        self.most, self.replicates, self.random_state = most, replicates, random_state
+
+    def fit(self, X: Any, groups: Any = None) -> Self:
+        """Groups are not looked at."""
+        rows = _rows(X, 3)
+        rng = np.random.default_rng(self.random_state)
+        values, vectors = _spectrum(self._affinity(rows), min(self.most + 1, len(rows) - 1), rng)
+        self.eigenvalues_, self.n_clusters_ = values, self._number(values)
+        faces = vectors[:, : self.n_clusters_]
+        faces = faces / np.maximum(np.linalg.norm(faces, axis=1, keepdims=True), np.finfo(float).tiny)
+        seed = int(rng.integers(2**31))
+        self.labels_ = Lloyd(self.n_clusters_, n_init=self.replicates, random_state=seed).fit_predict(faces)
+        self.n_features_in_ = rows.shape[1]
+        return self
+
+    def _affinity(self, rows: np.ndarray) -> coo_array:
+        """exp(-d^2 / (s_m s_n)) between neighbours, s being the distance to the scale neighbour; symmetric."""
+        number = min(self.neighbours, len(rows) - 1)
+        far, index = NearestNeighbors(n_neighbors=number + 1).fit(rows).kneighbors(rows)
+        scale = np.maximum(far[:, min(self.scale_neighbour, number)], np.finfo(float).tiny)
+        near = np.exp(-(far[:, 1:] ** 2) / (scale[:, None] * scale[index[:, 1:]]))
+        owner = np.repeat(np.arange(len(rows)), number)
+        found = coo_array((near.ravel(), (owner, index[:, 1:].ravel())), shape=(len(rows), len(rows))).tocsr()
+        return found.maximum(found.T)
+
+    def _number(self, values: np.ndarray) -> int:
+        """The least k from 2 up whose next eigenvalue is farther than the threshold, or the k with the widest gap."""
+        gaps = np.diff(values)[1:]
+        wide = np.flatnonzero(gaps > self.threshold)
+        return int(wide[0] if len(wide) else gaps.argmax()) + 2
+
+
+def _spectrum(affinity, number: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """The least eigenvalues of the normalised Laplacian, ascending, and their vectors."""
+    degree = np.maximum(np.asarray(affinity.sum(axis=1)).ravel(), np.finfo(float).tiny)
+    root = diags_array(1 / np.sqrt(degree))
+    similar = root @ affinity @ root
+    if number >= affinity.shape[0] - 1:
+        values, vectors = np.linalg.eigh(similar.toarray())
+    else:
+        values, vectors = eigsh(similar, k=number, which="LA", v0=rng.standard_normal(affinity.shape[0]))
+    order = np.argsort(-values)[:number]
+    return 1 - values[order], vectors[:, order]
+
+
+class BayesianRestarts(Estimator):
+    """Variational Bayes from several random starts with surplus clusters; the highest bound is kept (Alg. 2.1)."""
+
+    def __init__(self, *, model=BGMM, restarts=10, surplus=30, width=0.05, random_state=None):
+        self.model, self.restarts, self.surplus = model, restarts, surplus
+        self.width, self.random_state = width, random_state
+
+    def fit(self, X: Any, groups: Any = None) -> Self:
+        """Groups are looked at by those models that do."""
+        rng = np.random.default_rng(self.random_state)
+        fits = [self._once(int(rng.integers(2**31))).fit(X, groups) for _ in range(self.restarts)]
+        self.best_ = max(fits, key=lambda fit: fit.lower_bound_)
+        self.lower_bounds_ = [fit.lower_bound_ for fit in fits]
+        self.labels_, self.n_clusters_ = self.best_.labels_, self.best_.n_clusters_
+        self.lower_bound_, self.n_features_in_ = self.best_.lower_bound_, self.best_.n_features_in_
+        return self
+
+    def _once(self, seed: int) -> BayesianMixture:
+        return self.model(width=self.width, search="random", search_rows=None, max_clusters=self.surplus,
+                          random_state=seed)
+
+    def predict(self, X: Any, groups: Any = None) -> np.ndarray:
+        self._check_fitted()
+        return self.best_.predict(X, groups)
+
+    def score(self, X: Any, groups: Any = None) -> float:
+        """Mean held-out log-likelihood of a row."""
+        self._check_fitted()
+        return self.best_.score(X, groups)
