@@ -8,6 +8,16 @@ DARK = {"primary": "#6cc5dc", "background": "#0e151a", "paper": "#151f26", "text
         "line": "#33434e", "on_primary": "#062630"}
 
 
+# Of the frame, which Material draws; the variables are those of assets/css/look.css.
+FRAME = {
+    "& .MuiAppBar-root": {"backgroundColor": "var(--bar)", "backgroundImage": "none", "color": "var(--on-bar)",
+                          "boxShadow": "none"},
+    "& .MuiToolbar-root": {"minHeight": "48px !important"},
+    "& main": {"backgroundColor": "var(--ground)"},
+    "& .sidebar": {"backgroundColor": "var(--surface)", "backgroundImage": "none", "borderColor": "var(--line)"},
+}
+
+
 def theme_config() -> dict[str, Any]:
     return {"light": _theme(LIGHT), "dark": _theme(DARK)}
 

@@ -7,7 +7,7 @@ from urllib.parse import unquote
 import panel as pn
 import panel_material_ui as pmui
 
-from app.components.look import theme_config
+from app.components.look import FRAME, theme_config
 from app.components.module import asset_url
 from app.components.notices import broken
 from app.components.top_bar import Navigation, TopBar
@@ -26,7 +26,7 @@ def framed(page: Page, app: AppState) -> pmui.Page:
     frame = pmui.Page(
         title="", header=[bar], sidebar=[Navigation(pages=_pages(page), sizing_mode="stretch_both")],
         main=[_body(page, session)], sidebar_width=WIDTH, sidebar_resizable=False, theme_toggle=False,
-        dark_theme=session.theme == "dark", theme_config=theme_config(), busy_indicator="linear",
+        dark_theme=session.theme == "dark", theme_config=theme_config(), sx=FRAME, busy_indicator="linear",
         css_files=[asset_url("css/look.css")], raw_css=[_first_colours(session.theme)], favicon=None,
         meta_name="Benthoscope", meta_title=f"{page.title} · {app.workspace.name}",
     )

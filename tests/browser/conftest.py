@@ -91,9 +91,10 @@ class Watch:
 
 def start_server(workspace: Path, *words: str) -> Server:
     """`benthoscope serve` on a free port, once it answers."""
-    command = [sys.executable, "-c", "from app.cli import main; main()", "serve", str(workspace), "--no-browser", *words]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1,
-                               env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}, cwd=workspace.parent)
+    run = [sys.executable, "-c", "from app.cli import main; main()", "serve", str(workspace), "--no-browser", *words]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+    process = subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1,
+                               env=environment, cwd=workspace.parent)
     said: Queue[str] = Queue()
     threading.Thread(target=lambda: [said.put(line) for line in process.stdout], daemon=True).start()
     told = []
@@ -110,7 +111,7 @@ def start_server(workspace: Path, *words: str) -> Server:
 
 @pytest.fixture(scope="session")
 def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The images of the sample campaign: what comes with the program or, in a checkout without, a small one made now."""
+    """The images of the sample campaign that comes with the program; in a checkout without it, a small one made now."""
     from sample_data import campaign_path, make_campaign
 
     if campaign_path().is_dir():
