@@ -1,0 +1,132 @@
+"""Rows of full-covariance Gaussian clusters in groups, of any number, and fits of them in processes of their own."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from tempfile import mkdtemp
+
+import numpy as np
+
+PROJECT = Path(__file__).parents[2]
+REFERENCE = PROJECT.parent / "shared" / "bench"  # generator and labels of the reference library, where they are at hand
+COLUMNS, GROUPS, CLUSTERS = 20, 10, 15
+BLOCK = 500_000
+
+FIT = """
+import json, sys
+import numpy as np
+from engine.mixtures import model_named
+name, rows, groups, out = sys.argv[1:5]
+model = model_named(name)(random_state=0).fit(rows, np.load(groups))
+np.savez(out, labels=model.labels_, told=json.dumps({"K": model.n_clusters_, "bound": model.lower_bound_}))
+"""
+FIT_OTHER = """
+import json, sys
+import numpy as np
+from sklearn.mixture import BayesianGaussianMixture
+_, rows, _, out = sys.argv[1:5]
+X = np.load(rows)
+model = BayesianGaussianMixture(n_components=30, random_state=0, max_iter=int(sys.argv[5])).fit(X)
+labels = model.predict(X)
+np.savez(out, labels=labels, told=json.dumps({"K": len(np.unique(labels)), "bound": float("nan")}))
+"""
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where rows, groups and true clusters of one size lie."""
+
+    rows: Path
+    groups: np.ndarray
+    groups_path: Path
+    truth: np.ndarray
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a fit in a process of its own found, and what the process cost from start to end."""
+
+    labels: np.ndarray
+    K: int
+    bound: float
+    cpu: float   # seconds, imports and reading included
+    peak: float  # MB
+
+
+@lru_cache(maxsize=1)
+def folder() -> Path:
+    return Path(mkdtemp(prefix="benthoscope-bench-"))
+
+
+def written(n: int, dtype: str = "float64") -> Files:
+    """n rows on disk: the reference's own where its generator is at hand, else of the same kind."""
+    place = folder() / f"{n}-{dtype}"
+    if not place.exists():
+        place.mkdir()
+        if (REFERENCE / "make_grouped.py").exists() and n <= 1_000_000:
+            _write_reference(n, place, dtype)
+        else:
+            _write_own(n, place, dtype)
+    groups = np.load(place / "groups.npy")
+    return Files(place / "rows.npy", groups, place / "groups.npy", np.load(place / "truth.npy"))
+
+
+def _write_reference(n: int, place: Path, dtype: str) -> None:
+    made = place / "made.npz"
+    subprocess.run([sys.executable, REFERENCE / "make_grouped.py", "--n", str(n), "--out", made], check=True,
+                   stdout=subprocess.DEVNULL)
+    with np.load(made) as data:
+        np.save(place / "rows.npy", data["X"].astype(dtype))
+        np.save(place / "groups.npy", data["group"])
+        np.save(place / "truth.npy", data["z"])
+    made.unlink()
+
+
+def _write_own(n: int, place: Path, dtype: str) -> None:
+    """Log-uniform variances between 0.05 and 1 along random axes, means of deviation 0.4, Dirichlet shares."""
+    rng = np.random.default_rng(0)
+    means = 0.4 * rng.standard_normal((CLUSTERS, COLUMNS))
+    axes = np.linalg.qr(rng.standard_normal((CLUSTERS, COLUMNS, COLUMNS)))[0]
+    roots = axes * np.exp(rng.uniform(np.log(0.05), 0, (CLUSTERS, 1, COLUMNS)) / 2)
+    shares = rng.dirichlet(np.full(CLUSTERS, 0.7), GROUPS)
+    groups = (np.arange(n) * GROUPS // n).astype(np.int32)
+    truth = np.empty(n, np.int8)
+    rows = np.lib.format.open_memmap(place / "rows.npy", "w+", dtype, (n, COLUMNS))
+    for start in range(0, n, BLOCK):
+        mine = slice(start, min(start + BLOCK, n))
+        truth[mine] = _kinds(groups[mine], shares, rng)
+        rows[mine] = _drawn(truth[mine], means, roots, rng)
+    rows.flush()
+    np.save(place / "groups.npy", groups)
+    np.save(place / "truth.npy", truth)
+
+
+def _kinds(groups: np.ndarray, shares: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return (rng.random((len(groups), 1)) > shares.cumsum(1)[groups][:, :-1]).sum(1)
+
+
+def _drawn(kinds: np.ndarray, means: np.ndarray, roots: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    noise = rng.standard_normal((len(kinds), COLUMNS), dtype=np.float32)
+    for k in range(CLUSTERS):
+        mine = kinds == k
+        noise[mine] = means[k] + noise[mine] @ roots[k].T
+    return noise
+
+
+def fitted(name: str, files: Files, program: str = FIT, *arguments: str) -> Run:
+    """The model fitted by a new Python process with one BLAS thread, its whole life counted."""
+    out = folder() / "found.npz"
+    command = [sys.executable, "-c", program, name, files.rows, files.groups_path, out, *arguments]
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen(command, cwd=PROJECT, env=environment)
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f"the fit of {name} ended with {process.returncode}")
+    with np.load(out) as found:
+        told, labels = json.loads(str(found["told"])), found["labels"]
+    return Run(labels, told["K"], told["bound"], used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
