@@ -78,8 +78,8 @@ def make_plan(survey: Survey, read: Callable[[str], bytes], wishes: Wishes, *, e
     if wishes.kind not in (None, CAMPAIGN, ALBUMS):
         raise unknown("kind of collection", wishes.kind, (CAMPAIGN, ALBUMS))
     paths = [file.path for file in survey.images]
-    names = [*(file.path for file in survey.metadata), *extra]
-    sources, problems = _read_all(names, read, wishes, on_step)
+    sources, problems = _read_all([file.path for file in survey.metadata], read, wishes, on_step)
+    sources += [_asked_for(name, read(name), wishes) for name in extra]
     _check_mapping(wishes.mapping, sources)
     matches = match(sources, paths)
     related = tuple(source for source in sources if matches.spoken_of[source.name])
@@ -134,6 +134,14 @@ def _read_all(
         else:
             sources += [source] if source else []
     return sources, problems
+
+
+def _asked_for(name: str, data: bytes, wishes: Wishes) -> Source:
+    """A file that a person named must be of use: what is wrong with it is an error, not a remark."""
+    source = read_source(data, name=name, corrections=wishes.mapping)
+    if source is None:
+        raise fail(name, "no column names the images", "say which one does: --mapping COLUMN=image")
+    return source
 
 
 def _check_mapping(mapping: Mapping[str, str], sources: Iterable[Source]) -> None:

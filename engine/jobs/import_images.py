@@ -71,7 +71,7 @@ def looked_through(folder: Path, workspace: Workspace | None = None, on_step: On
 
 def planned(found: Survey, wishes: Wishes, metadata: Sequence[str | Path] = (), on_step: OnStep = ignore) -> Plan:
     """The plan of an import; `metadata` are files that lie elsewhere."""
-    extra = {Path(path).name: Path(path).expanduser() for path in metadata}
+    extra = {str(path): Path(path).expanduser() for path in metadata}
     return make_plan(found, reader_of(found.folder, extra, imaging.read_bytes), wishes, extra=extra, on_step=on_step)
 
 
