@@ -75,8 +75,8 @@ RECIPES = (
     Recipe("segments", "segment", "Some fifty regions in every image, each by its colour and fine texture: needed to "
            "cluster the things in a scene as well as the scenes.",
            lambda _: IcaSegments(), lambda d: PrincipalAxes(d or 15, whiten=True)),
-    Recipe("colour", "image", "Shares of colours, textures and edge directions: quick, needs nothing learned; good for "
-           "photo albums, misled by the tint of water.",
+    Recipe("colour", "image", "Shares of colours, textures, detail and edge directions: quick, needs no network; good "
+           "for photo albums, misled by the tint of water.",
            lambda _: ColourTexture(), lambda d: PrincipalAxes(d or 32)),
     Recipe("mean", "image", "The mean colour alone: three numbers, to see how much the others add.",
            lambda _: MeanColour()),

@@ -1,14 +1,14 @@
-"""Plain summaries of a whole image's colour and texture: nothing is learned, nothing has to be installed."""
+"""Plain summaries of a whole image's colour and texture: next to nothing is learned, nothing has to be installed."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from skimage.color import rgb2lab
 from skimage.feature import local_binary_pattern
 
-from engine.features.pixels import grey, shrink
+from engine.features.pixels import grey, resize, shrink
 from engine.features.sift import ORIENTATIONS, gradients
 from engine.progress import OnStep, ignore
 
@@ -18,6 +18,10 @@ COLOUR_BINS = (12, 16, 16)
 RADII = (1, 2, 4)    # px, of the circles whose light-dark patterns are counted
 AROUND = 8           # points on each circle: ten patterns, nine that turning cannot change and one for the rest
 LAYOUT = 4           # cells along a side in which edge directions are counted
+SCALES = (1, 2, 4)   # at which the strength of detail is looked at
+CONTRAST_BINS, CONTRAST_RANGE = 12, (-10, 0)  # of the binary logarithm of the gradient
+PARTS = (*COLOUR_BINS, *[AROUND + 2] * len(RADII), LAYOUT**2 * ORIENTATIONS, *[CONTRAST_BINS] * len(SCALES))
+SAME = 0.02          # spread below which a part is taken as the same in all images: its noise is not blown up
 
 
 @dataclass(frozen=True)
@@ -50,17 +54,22 @@ class MeanColour:
 
 @dataclass(frozen=True)
 class ColourTexture:
-    """Colour histograms, light-dark patterns at three scales and the layout of edge directions. Each part has length
-    1, so none outweighs the others."""
+    """Colour histograms, light-dark patterns and strength of detail at three scales each, and the layout of edge
+    directions. Each part is divided by how much it varies among the images learned from: none drowns the others, as
+    colour, which water sets, else would."""
 
     size: int = 256  # px, longer side of what is looked at: the circles' radii mean something only at one scale
+    spread: np.ndarray | None = field(default=None, repr=False, compare=False)  # (10,) of each part
 
     longest: ClassVar[int] = LONGEST
     name: ClassVar[str] = "colour-texture"
     version: ClassVar[int] = 1
     level: ClassVar[str] = "image"
-    width: ClassVar[int] = sum(COLOUR_BINS) + len(RADII) * (AROUND + 2) + LAYOUT**2 * ORIENTATIONS
-    arrays: ClassVar[dict] = {}
+    width: ClassVar[int] = sum(PARTS)
+
+    @property
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {} if self.spread is None else {"spread": self.spread}
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -68,16 +77,26 @@ class ColourTexture:
 
     @classmethod
     def restored(cls, parameters: dict[str, Any], arrays: dict[str, np.ndarray]) -> "ColourTexture":
-        return cls(**parameters)
+        return cls(**parameters, **arrays)
 
     def fit(self, images: Iterable[np.ndarray], *, random_state=None, on_step: OnStep = ignore) -> "ColourTexture":
-        return self
+        rows = np.array([self._roots(image) for image in images])
+        if not len(rows):
+            return self
+        varied = np.split(((rows - rows.mean(0)) ** 2).mean(0), np.cumsum(PARTS)[:-1])
+        return replace(self, spread=np.maximum(np.sqrt([part.sum() for part in varied]), SAME).astype(np.float32))
 
     def describe(self, image: np.ndarray) -> np.ndarray:
+        roots = self._roots(image)
+        return roots if self.spread is None else roots / np.repeat(self.spread, PARTS)
+
+    def _roots(self, image: np.ndarray) -> np.ndarray:
+        """The square roots of all shares: each part has length 1."""
         small = shrink(image, self.size)
         plane = grey(small)
-        parts = [*colour_shares(small), *(pattern_shares(small, radius) for radius in RADII), edge_shares(plane)]
-        return np.concatenate([np.sqrt(part) for part in parts]).astype(np.float32)
+        parts = [*colour_shares(small), *(pattern_shares(small, radius) for radius in RADII), edge_shares(plane),
+                 *(contrast_shares(small, scale) for scale in SCALES)]
+        return np.sqrt(np.concatenate(parts)).astype(np.float32)
 
 
 def colour_shares(image: np.ndarray) -> list[np.ndarray]:
@@ -103,6 +122,14 @@ def edge_shares(plane: np.ndarray) -> np.ndarray:
     place = cell * ORIENTATIONS + turn.astype(np.int64) % ORIENTATIONS
     total = np.bincount(place.ravel(), strength.ravel(), LAYOUT**2 * ORIENTATIONS) + 1e-9
     return total / total.sum()
+
+
+def contrast_shares(image: np.ndarray, scale: int) -> np.ndarray:
+    """How strong the detail of one scale is, by its gradient, summing to 1."""
+    height, width = (max(1, side // scale) for side in image.shape[:2])
+    strength, _ = gradients(grey(resize(image, height, width)))
+    told = np.clip(np.log2(np.maximum(strength, 1e-6)), *CONTRAST_RANGE)
+    return _shares(told, CONTRAST_BINS, CONTRAST_RANGE)
 
 
 def _shares(values: np.ndarray, bins: int, ends: tuple[float, float]) -> np.ndarray:

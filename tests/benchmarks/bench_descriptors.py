@@ -26,6 +26,7 @@ TRAINING = 30      # images of each class
 SMALLEST = 45      # images a class must have, so that some are left to test on
 MOST, CLASSES = 100, 12  # images of a class, and classes, that are looked at
 SPLITS = 3
+GAUSSIAN = 20  # leading dimensions given to GMC
 FIELDS = {"deepdive_gbr": "label", "fish4knowledge": "label", "planktonset": "label", "kohtao_patches": "labels"}
 
 
@@ -54,8 +55,9 @@ def tables() -> Iterator[Table]:
         for known in _sets(Path(folder)):
             columns = ("descriptor", "numbers", "V of k-means", "V of GMC", "clusters of GMC",
                        "SVM accuracy, all numbers", "SVM accuracy, clustered numbers")
+            dives = len(set(known.groups))
             title = (f"{known.name}: {len(known.paths)} images, {len(set(known.classes))} classes, "
-                     f"{len(set(known.groups))} dives")
+                     f"{f'{dives} dives' if dives > 1 else 'no dives known'}")
             yield Table(title, columns, list(_rows(known, Path(folder))), [
                 "k-means is told the number of classes, GMC is not. Accuracy is the mean over classes of a linear SVM "
                 f"from {TRAINING} images a class, {SPLITS} splits."])
@@ -66,10 +68,16 @@ def _rows(known: Known, cache: Path) -> Iterator[tuple]:
         vectors = _vectors(word, known, cache)
         count = len(set(known.classes))
         kmeans = KMeans(count, n_init=10, random_state=0).fit(vectors.short)
-        found = GMC(random_state=0).fit(vectors.short[:, :20], groups=known.groups)  # a Gaussian has d * d parameters
-        yield (word, vectors.short.shape[1], v_measure(known.classes, kmeans.labels_),
-               v_measure(known.classes, found.labels_), found.n_clusters_, _accuracy(known, vectors.long),
-               _accuracy(known, vectors.short))
+        yield (word, vectors.short.shape[1], v_measure(known.classes, kmeans.labels_), *_mixture(known, vectors.short),
+               _accuracy(known, vectors.long), _accuracy(known, vectors.short))
+
+
+def _mixture(known: Known, rows: np.ndarray) -> tuple:
+    """V-measure and number of clusters; with few images a full Gaussian needs few dimensions."""
+    if rows.shape[1] > 100:
+        return "not for Gaussians", ""
+    found = GMC(random_state=0).fit(rows[:, :GAUSSIAN], groups=known.groups)
+    return v_measure(known.classes, found.labels_), found.n_clusters_
 
 
 def _vectors(word: str, known: Known, cache: Path) -> Vectors:

@@ -136,10 +136,23 @@ def test_mean_colour_is_the_mean_in_cielab():
     assert MeanColour().describe(grey) == pytest.approx([50.03, 0, 0], abs=0.05)  # sRGB 119 is L* 50
 
 
-def test_each_part_of_the_colour_and_texture_summary_has_length_one():
+ENDS = np.cumsum([12, 16, 16, 10, 10, 10, 128, 12, 12])
+
+
+def test_before_learning_each_part_of_the_colour_and_texture_summary_has_length_one():
     out = ColourTexture().describe(PICTURES[0])
-    ends = np.cumsum([12, 16, 16, 10, 10, 10, 128])
-    assert [np.linalg.norm(part) for part in np.split(out, ends[:-1])] == pytest.approx([1] * 7, abs=1e-5)
+    assert [np.linalg.norm(part) for part in np.split(out, ENDS)] == pytest.approx([1] * 10, abs=1e-5)
+
+
+def test_after_learning_each_part_varies_as_much_as_the_others():
+    learned = ColourTexture().fit(PICTURES)
+    rows = np.stack([learned.describe(picture) for picture in PICTURES])
+    assert [part.var(0).sum() for part in np.split(rows, ENDS, axis=1)] == pytest.approx([1] * 10, abs=1e-4)
+
+
+def test_a_part_that_is_the_same_in_all_images_is_not_blown_up():
+    learned = ColourTexture().fit(PICTURES[:1] * 5)
+    assert np.isfinite(learned.describe(PICTURES[1])).all() and np.abs(learned.describe(PICTURES[0])).max() <= 50
 
 
 def test_the_package_lists_exactly_what_it_offers():
