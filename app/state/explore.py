@@ -13,7 +13,7 @@ from app.state.colouring import Colouring, colour_choices, colouring
 from app.state.exemplar_book import KINDS
 from app.state.ordering import GROUPINGS, order_choices, ordered
 from app.state.projections import METHODS, Plane, has_projection, plane
-from app.state.selection import Selection
+from app.state.selection import NOTHING, Selection
 from app.state.session import Session
 from app.state.terms import labelled
 
@@ -48,13 +48,14 @@ class Explore(param.Parameterized):
     word = param.String(default="", doc="Shows cards with this label or number only.")
     pane = param.Selector(default="", objects=list(PANES), doc="The pane that fills the page.")
     saved = param.Integer(default=None, allow_None=True, doc="Number of the saved selection that is selected.")
+    scope = param.Array(default=NOTHING, doc="What was last selected in another view than the gallery, which shows it.")
 
     def __init__(self, session: Session, **values: Any):
         super().__init__(session=session, selection=Selection(), **values)
         session.address.bind(self, *IN_ADDRESS)
         self._recall()
         self.param.watch(lambda event: self._recall(), "saved")
-        self.selection.param.watch(lambda event: self._forget(), "positions")
+        self.selection.param.watch(lambda event: self._selected(), "positions")
 
     @property
     def app(self) -> AppState:
@@ -90,12 +91,13 @@ class Explore(param.Parameterized):
         return bool(self.cluster or self.dive or self.term is not None or self.state != "all")
 
     def in_gallery(self) -> np.ndarray:
-        """(N,) bool: the selection where there is one, otherwise all that passes the filters."""
+        """(N,) bool: what was selected in another view, where there is such; otherwise all that passes the filters.
+        Selecting tiles does not change it: the others would vanish under the pointer."""
         shown = self.shown()
-        if not len(self.selection):
+        if not len(self.scope):
             return shown
         mask = np.zeros(len(self.atlas), bool)
-        mask[self.selection.positions] = True
+        mask[self.scope] = True
         return mask & shown if (mask & shown).any() else mask
 
     # --- how it is shown
@@ -105,8 +107,8 @@ class Explore(param.Parameterized):
         known = colour_choices(self.app, self.atlas)
         return colouring(self.app, self.atlas, self.colour if self.colour in known else "dive")
 
-    def order_positions(self) -> np.ndarray | None:
-        """(N,) all positions in the order of the tiles; None where that is the order of the catalogue."""
+    def order_positions(self) -> np.ndarray:
+        """(N,) int32: all positions in the order of the tiles."""
         known = order_choices(self.app, self.atlas)
         by = self.order if self.order in known else "track"
         return ordered(self.app, self.atlas, by, descending=self.descending, group_by=self.group,
@@ -157,7 +159,9 @@ class Explore(param.Parameterized):
             self._recalled = self.atlas.columns.positions(found.images)
             self.selection.become(self._recalled, {"tool": "saved", "name": found.name})
 
-    def _forget(self) -> None:
-        """A selection that was changed is no longer the saved one."""
+    def _selected(self) -> None:
+        """What the gallery shows follows, except from the gallery itself; a changed selection is not the saved one."""
+        if self.selection.origin.get("tool") != "tiles":
+            self.scope = self.selection.positions
         if self.saved is not None and not np.array_equal(self.selection.positions, self._recalled):
             self.saved = None

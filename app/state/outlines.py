@@ -10,7 +10,8 @@ from app.state.atlas import Atlas
 from app.state.projections import LAST, NOWHERE, Plane
 
 CELLS = 96       # of the grid on a side: outlines are for the eye
-BLUR = 1.4       # cells
+BLUR = 1.8       # cells
+SMALLEST = 0.12  # of the largest ring of the cluster: smaller ones are scattered images, not homes
 WITHIN = 0.8     # share of the cluster inside its outline
 FEWEST = 4       # images: fewer have no outline
 LONGEST = 80     # corners of an outline
@@ -38,8 +39,15 @@ def _outline(cluster: int, xy: np.ndarray) -> Outline | None:
     counts, _, _ = np.histogram2d(*xy.T, bins=CELLS, range=[[0, LAST + 1]] * 2)
     dense = np.pad(gaussian_filter(counts, BLUR, mode="constant"), 1)  # a ring of zeros closes every outline
     peak = (np.array(np.unravel_index(np.argmax(dense), dense.shape)) - 0.5) * cell
-    rings = [_thinned((ring - 0.5) * cell) for ring in find_contours(dense, _level(dense)) if len(ring) > 3]
-    return Outline(cluster, tuple(peak.tolist()), tuple(rings))
+    rings = [ring for ring in find_contours(dense, _level(dense)) if len(ring) > 3]
+    least = SMALLEST * max(map(_area, rings), default=0)
+    kept = tuple(_thinned((ring - 0.5) * cell) for ring in rings if _area(ring) >= least)
+    return Outline(cluster, tuple(peak.tolist()), kept)
+
+
+def _area(ring: np.ndarray) -> float:
+    x, y = ring.T
+    return abs(float(x @ np.roll(y, 1) - y @ np.roll(x, 1))) / 2
 
 
 def _level(dense: np.ndarray) -> float:

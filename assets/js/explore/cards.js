@@ -1,0 +1,82 @@
+// One card a cluster: what stands for it, how large it is, in which dives, how far it is labelled, what is near.
+
+import {h, icon} from "../dom.js"
+import {count} from "../told.js"
+import {how} from "./plane.js"
+import {thumbnail} from "./wire.js"
+
+export function render({model}) {
+  const list = h("div", {class: "cards", role: "list"})
+  const tools = h("div", {class: "cardtools"})
+  const none = h("p", {class: "empty", hidden: true})
+  const state = {drawn: new Map()}
+  const draw = () => {
+    const kept = new Map()
+    const elements = model.cards.map((card) => {
+      const key = JSON.stringify([card, model.open.includes(card.number), model.version])
+      const element = state.drawn.get(key) ?? drawn(model, card)
+      kept.set(key, element)
+      return element
+    })
+    state.drawn = kept
+    list.replaceChildren(...elements)
+    none.hidden = elements.length > 0
+    none.textContent = model.total ? "No cluster passes the filter." : model.empty
+  }
+  toolbar(model, tools)
+  for (const name of ["cards", "open", "version"]) model.on(name, draw)
+  draw()
+  return h("div", {class: "cardpane"}, tools, list, none)
+}
+
+function toolbar(model, tools) {
+  const chooser = (name, title) => {
+    const select = h("select", {title, "aria-label": title, onchange: () => { model[name] = select.value }},
+      model[`${name}_choices`].map(([value, word]) => h("option", {value, selected: value === model[name]}, word)))
+    model.on(name, () => { select.value = model[name] })
+    return select
+  }
+  const word = h("input", {type: "search", placeholder: "Label or number", "aria-label": "Filter cards by label or number", value: model.word})
+  word.addEventListener("input", () => { model.word = word.value })
+  tools.append(chooser("kind", "Which images stand for a cluster"), chooser("order", "Order of the cards"), chooser("only", "Which cards are shown"), word)
+}
+
+function drawn(model, card) {
+  const named = card.labelled >= 0.5 && card.agreeing >= 0.5 // a few labelled images do not name a cluster
+  const name = named ? card.label : `Cluster ${card.number}`
+  const act = (told) => (event) => { event.stopPropagation(); model.send_msg({...told, how: how(event)}) }
+  const open = model.open.includes(card.number)
+  const element = h("article", {class: `card${open ? " open" : ""}`, role: "listitem", "data-cluster": card.number, "aria-label": `${name}, ${count(card.size)} images`},
+    h("header", {}, h("i", {class: "dot"}), h("b", {title: name}, name), named ? h("span", {class: "soft"}, String(card.number)) : null,
+      h("span", {class: "size", title: `${(100 * card.share).toFixed(1)} % of all images`}, count(card.size))),
+    h("div", {class: "standins"}, card.images.map((id) => h("button", {class: "near", title: `Image ${id}`, onclick: act({act: "show", id, cluster: card.number})},
+      h("img", {src: thumbnail(id, 128, model.version), alt: "", loading: "lazy"})))),
+    dives(model, card),
+    h("footer", {}, labelled(card), spread(card), h("span", {class: "space"}), ...card.nearest.map((number) => h("button", {class: "chip", title: `Cluster ${number} is near`,
+      onclick: act({act: "reveal", cluster: number})}, h("i", {class: "dot", style: `background: ${model.colours[number]}`}), String(number)))),
+    h("div", {class: "acts"}, h("button", {class: "button", onclick: act({act: "open", cluster: card.number})}, icon(open ? "filter_alt_off" : "filter_alt"), open ? "Show all" : "Show only"),
+      h("button", {class: "button", title: "Shift adds, Ctrl takes away", onclick: act({act: "cluster", cluster: card.number})}, icon("select_all"), "Select")))
+  element.querySelector(".dot").style.background = card.colour
+  return element
+}
+
+// The share of every dive that is in this cluster: one small bar each.
+function dives(model, card) {
+  const most = Math.max(...card.dives, 1e-9)
+  return h("div", {class: "dives", title: "Share of each dive"}, card.dives.map((share, at) => {
+    const bar = h("i", {title: `${model.dives[at]}: ${(100 * share).toFixed(1)} %`})
+    bar.style.height = `${share > 0.0005 ? Math.max(2, 22 * share / most) : 0}px`
+    bar.style.background = card.colour
+    return h("span", {}, bar)
+  }))
+}
+
+function labelled(card) {
+  const ring = h("span", {class: "share", title: `${(100 * card.labelled).toFixed(0)} % labelled${card.label ? `, of these ${(100 * card.agreeing).toFixed(0)} % ${card.label}` : ""}`})
+  ring.style.background = `conic-gradient(var(--good) ${card.labelled * 360}deg, var(--line) 0)`
+  return h("span", {class: "fact"}, ring, `${(100 * card.labelled).toFixed(0)} %`)
+}
+
+function spread(card) {
+  return card.spread === null ? null : h("span", {class: "fact soft", title: "Spread: 1 is as wide as all images together"}, icon("open_in_full"), card.spread.toFixed(2))
+}

@@ -1,0 +1,49 @@
+// Lines of latitude and longitude, a scale bar and a north arrow, for a plane in metres around a middle.
+
+import {s} from "../dom.js"
+
+const METRES = 111320
+const STEPS = [30, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001, 0.00005, 0.00001]
+
+export function graticule(view, place, width, height, [latitude, longitude]) {
+  const east = METRES * Math.cos(latitude * Math.PI / 180)
+  return [...lines("x", place.sx * east, place.ox, longitude, width, height), ...lines("y", place.sy * METRES, place.oy, latitude, width, height),
+    scale(view.zoom, width, height), north(width)]
+}
+
+// Degrees d of one axis stand at pixel (d - middle) * each + zero.
+function lines(axis, each, zero, middle, width, height) {
+  const length = axis === "x" ? width : height
+  const step = STEPS.findLast((degrees) => Math.abs(degrees * each) > 110) ?? STEPS[0]
+  const ends = [(0 - zero) / each + middle, (length - zero) / each + middle].sort((a, b) => a - b)
+  const parts = []
+  for (let line = Math.ceil(ends[0] / step); line * step <= ends[1] && parts.length < 60; line++) {
+    const degrees = line * step, at = (degrees - middle) * each + zero
+    const [x1, y1, x2, y2] = axis === "x" ? [at, 0, at, height] : [0, at, width, at]
+    const told = named(degrees, axis, step)
+    parts.push(s("line", {x1, y1, x2, y2, class: "graticule"}),
+      axis === "x" ? s("text", {x: at + 4, y: height - 5, class: "degrees"}, told) : s("text", {x: 4, y: at - 4, class: "degrees"}, told))
+  }
+  return parts
+}
+
+function named(degrees, axis, step) {
+  const turned = axis === "x" ? ((degrees + 540) % 360) - 180 : degrees
+  const digits = Math.max(0, Math.ceil(-Math.log10(step) - 1e-9))
+  const side = axis === "x" ? (turned < 0 ? "W" : "E") : (turned < 0 ? "S" : "N")
+  return `${Math.abs(turned).toFixed(digits)}° ${side}`
+}
+
+function scale(zoom, width, height) {
+  const aim = 110 / zoom, power = 10 ** Math.floor(Math.log10(aim))
+  const metres = [5, 2, 1].find((times) => times * power <= aim) * power
+  const long = metres * zoom, x = width - long - 14, y = height - 16
+  const told = metres >= 1000 ? `${metres / 1000} km` : metres >= 1 ? `${metres} m` : `${Math.round(metres * 100)} cm`
+  return s("g", {class: "scale"}, s("path", {d: `M${x} ${y - 5}V${y}H${x + long}V${y - 5}`}),
+    s("text", {x: x + long / 2, y: y - 7}, told))
+}
+
+function north(width) {
+  return s("g", {class: "north", transform: `translate(${width - 22} 30)`}, s("path", {d: "M0 -14L6 6L0 2L-6 6Z"}),
+    s("text", {y: 19}, "N"))
+}

@@ -1,0 +1,140 @@
+// One image, as large as the screen: zoom, pan, what is known of it, and its neighbours along the track.
+
+import {ask, h, icon} from "../dom.js"
+import {moment} from "../told.js"
+import {thumbnail} from "./wire.js"
+
+const FIELDS = [["taken_at", "Taken", (value) => `${moment(value)} UTC`], ["depth", "Depth", (value) => `${value.toFixed(2)} m`],
+  ["altitude", "Altitude", (value) => `${value.toFixed(2)} m`], ["latitude", "Latitude", (value) => `${value.toFixed(6)}°`],
+  ["longitude", "Longitude", (value) => `${value.toFixed(6)}°`]]
+
+export class Viewer {
+  // `hooks`: step(by) -> id, version(), shown(id), select(id), selected(id), pin(id), colour(id), run()
+  constructor(hooks) {
+    this.hooks = hooks
+    this.picture = h("img", {alt: "", draggable: "false"})
+    this.stage = h("div", {class: "stage"}, this.picture)
+    this.facts = h("dl", {class: "facts"})
+    this.track = h("div", {class: "track", role: "group", "aria-label": "Neighbours along the track"})
+    this.title = h("h2", {})
+    const button = (sign, title, act) => h("button", {class: "plain", title, "aria-label": title, onclick: act}, icon(sign))
+    this.tick = button("check_box_outline_blank", "Select (Space)", () => this.select())
+    this.element = h("dialog", {class: "viewer", "aria-label": "Image"},
+      h("header", {}, this.title, h("span", {class: "space"}), this.tick, button("push_pin", "Sort by likeness to this (P)", () => this.pin()),
+        button("zoom_in", "Larger (+)", () => this.zoom(1.6)), button("zoom_out", "Smaller (-)", () => this.zoom(1 / 1.6)),
+        button("fit_screen", "Whole image (0)", () => this.fit()), button("info", "What is known of it (I)", () => this.element.classList.toggle("bare")),
+        button("close", "Close (Esc)", () => this.close())),
+      h("div", {class: "body"}, button("chevron_left", "Previous (←)", () => this.go(-1)), this.stage,
+        button("chevron_right", "Next (→)", () => this.go(1)), h("aside", {}, this.facts)), this.track)
+    this.listen()
+  }
+
+  open(id) {
+    if (id === undefined || id < 0) return
+    this.id = id
+    if (!this.element.open) this.element.showModal()
+    this.picture.src = thumbnail(id, 1024, this.hooks.version())
+    this.picture.alt = `Image ${id}`
+    this.sharp = false
+    this.fit()
+    this.marks()
+    this.title.textContent = `Image ${id}`
+    this.tell(id).catch((error) => { this.facts.replaceChildren(h("dd", {}, error.message)) })
+  }
+
+  close() {
+    if (this.element.open) this.element.close()
+  }
+
+  async tell(id) {
+    const run = this.hooks.run()
+    const told = await ask(`/api/v1/images/${id}/around${run ? `?run=${run}` : ""}`)
+    if (this.id !== id) return
+    const {image} = told
+    this.title.textContent = image.path.split("/").pop()
+    const rows = [["File", image.path], [told.kind, told.group], ...FIELDS.filter(([name]) => image[name] !== null).map(([name, title, word]) => [title, word(image[name])]),
+      ["Size", `${image.width} × ${image.height}`], ...(told.cluster === null ? [] : [["Cluster", `${told.cluster}${told.probability === null ? "" : `, probability ${told.probability.toFixed(3)}`}`]]),
+      ...(told.label ? [["Label", told.label]] : []), ...Object.entries(image.details).map(([name, value]) => [name, typeof value === "object" ? JSON.stringify(value) : String(value)])]
+    this.facts.replaceChildren(...rows.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))))
+    this.track.replaceChildren(...told.track.map((other) => h("button", {class: "near", "aria-current": other === id ? "true" : null, title: `Image ${other}`,
+      onclick: () => { this.open(other); this.hooks.shown(other) }}, h("img", {src: thumbnail(other, 128, this.hooks.version()), alt: `Image ${other}`}))))
+  }
+
+  // --- acts
+
+  go(by) {
+    const next = this.hooks.step(by)
+    if (next !== null && next !== undefined) this.open(next)
+  }
+
+  select() {
+    this.hooks.select(this.id)
+    setTimeout(() => this.marks(), 150)
+  }
+
+  pin() {
+    this.close()
+    this.hooks.pin(this.id)
+  }
+
+  marks() {
+    const selected = this.hooks.selected(this.id)
+    this.tick.setAttribute("aria-pressed", String(selected))
+    this.tick.firstChild.textContent = selected ? "check_box" : "check_box_outline_blank"
+    this.element.style.setProperty("--mark", this.hooks.colour(this.id))
+  }
+
+  fit() {
+    this.place = {scale: 1, x: 0, y: 0}
+    this.draw()
+  }
+
+  zoom(factor, px = 0, py = 0) {
+    const scale = Math.min(Math.max(this.place.scale * factor, 1), 24), turned = scale / this.place.scale
+    this.place = scale === 1 ? {scale, x: 0, y: 0} : {scale, x: px - (px - this.place.x) * turned, y: py - (py - this.place.y) * turned}
+    if (scale > 1.2 && !this.sharp) this.sharpen()
+    this.draw()
+  }
+
+  // The original is fetched only when somebody looks closely.
+  sharpen() {
+    this.sharp = true
+    const original = new Image(), id = this.id
+    original.onload = () => { if (this.id === id) this.picture.src = original.src }
+    original.src = `/api/v1/images/${id}/file?shown`
+  }
+
+  draw() {
+    this.picture.style.transform = `translate(${this.place.x}px, ${this.place.y}px) scale(${this.place.scale})`
+  }
+
+  listen() {
+    const middle = (event) => {
+      const box = this.stage.getBoundingClientRect()
+      return [event.clientX - box.left - box.width / 2, event.clientY - box.top - box.height / 2]
+    }
+    this.stage.addEventListener("wheel", (event) => { event.preventDefault(); this.zoom(Math.exp(-event.deltaY * 0.002), ...middle(event)) }, {passive: false})
+    this.stage.addEventListener("dblclick", (event) => (this.place.scale > 1 ? this.fit() : this.zoom(4, ...middle(event))))
+    this.stage.addEventListener("pointerdown", (event) => {
+      this.stage.setPointerCapture(event.pointerId)
+      let last = [event.clientX, event.clientY]
+      const moved = (next) => {
+        if (this.place.scale === 1) return
+        this.place = {...this.place, x: this.place.x + next.clientX - last[0], y: this.place.y + next.clientY - last[1]}
+        last = [next.clientX, next.clientY]
+        this.draw()
+      }
+      this.stage.addEventListener("pointermove", moved)
+      this.stage.addEventListener("pointerup", () => this.stage.removeEventListener("pointermove", moved), {once: true})
+    })
+    this.element.addEventListener("keydown", (event) => this.key(event))
+  }
+
+  key(event) {
+    const acts = {ArrowLeft: () => this.go(-1), ArrowRight: () => this.go(1), " ": () => this.select(), p: () => this.pin(), "+": () => this.zoom(1.6),
+      "=": () => this.zoom(1.6), "-": () => this.zoom(1 / 1.6), 0: () => this.fit(), i: () => this.element.classList.toggle("bare")}
+    if (event.ctrlKey || event.metaKey || event.altKey) return
+    if (acts[event.key]) { event.preventDefault(); acts[event.key]() }
+    if (event.key !== "Escape") event.stopPropagation()
+  }
+}
