@@ -7,7 +7,9 @@ from pathlib import PurePosixPath
 
 from engine.exchange.records import ImageRecord
 from engine.exchange.sources import Source
+from engine.exchange.tables import told
 from engine.problems import Problem
+from engine.progress import OnStep, ignore
 
 
 @dataclass(frozen=True)
@@ -19,14 +21,14 @@ class Matches:
     problems: tuple[Problem, ...]
 
 
-def match(sources: Iterable[Source], paths: Sequence[str]) -> Matches:
+def match(sources: Iterable[Source], paths: Sequence[str], on_step: OnStep = ignore) -> Matches:
     """Where sources disagree the one of higher trust is believed, and of rows of one source the first."""
     files = Files(paths)
     found: dict[str, ImageRecord] = {}
     spoken_of: dict[str, tuple[str, ...]] = {}
     problems = []
     for source in sorted(sources, key=lambda source: -source.kind.trust):
-        own, unclear = _of_one(source, files)
+        own, unclear = _of_one(source, files, on_step)
         spoken_of[source.name] = tuple(own)
         for path, record in own.items():
             found[path] = found[path].filled_from(record) if path in found else record
@@ -36,10 +38,10 @@ def match(sources: Iterable[Source], paths: Sequence[str]) -> Matches:
     return Matches(found, spoken_of, tuple(problems))
 
 
-def _of_one(source: Source, files: "Files") -> tuple[dict[str, ImageRecord], int]:
+def _of_one(source: Source, files: "Files", on_step: OnStep) -> tuple[dict[str, ImageRecord], int]:
     own: dict[str, ImageRecord] = {}
     unclear = 0
-    for record in source.reading.records:
+    for record in told(source.reading.records, source.name, on_step):
         for name, one in _named(record):
             paths = files.meant_by(name, record.group, source.name)
             unclear += paths is None

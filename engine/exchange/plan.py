@@ -14,7 +14,7 @@ from engine.exchange.sources import IFDO, SPREADSHEET, TRACK, Source, read_sourc
 from engine.exchange.survey import Survey
 from engine.imaging import ImageFacts
 from engine.problems import BadInput, Problem, fail, unknown
-from engine.progress import OnStep, Progress, ignore
+from engine.progress import OnStep, ignore
 
 CAMPAIGN, ALBUMS = "campaign", "albums"
 
@@ -79,9 +79,9 @@ def make_plan(survey: Survey, read: Callable[[str], bytes], wishes: Wishes, *, e
         raise unknown("kind of collection", wishes.kind, (CAMPAIGN, ALBUMS))
     paths = [file.path for file in survey.images]
     sources, problems = _read_all([file.path for file in survey.metadata], read, wishes, on_step)
-    sources += [_asked_for(name, read(name), wishes) for name in extra]
+    sources += [_asked_for(name, read(name), wishes, on_step) for name in extra]
     _check_mapping(wishes.mapping, sources)
-    matches = match(sources, paths)
+    matches = match(sources, paths, on_step)
     related = tuple(source for source in sources if matches.spoken_of[source.name])
     unrelated = tuple(source for source in sources if not matches.spoken_of[source.name])
     told = [problem for source in related for problem in source.reading.problems]
@@ -124,9 +124,8 @@ def _read_all(
 ) -> tuple[list[Source], list[Problem]]:
     sources, problems = [], []
     for name in names:
-        on_step(Progress(0, None, f"Reading {name}"))
         try:
-            source = read_source(read(name), name=name, corrections=wishes.mapping)
+            source = read_source(read(name), name=name, corrections=wishes.mapping, on_step=on_step)
         except BadInput as error:
             if error.problem.where == "mapping":
                 raise
@@ -136,9 +135,9 @@ def _read_all(
     return sources, problems
 
 
-def _asked_for(name: str, data: bytes, wishes: Wishes) -> Source:
+def _asked_for(name: str, data: bytes, wishes: Wishes, on_step: OnStep) -> Source:
     """A file that a person named must be of use: what is wrong with it is an error, not a remark."""
-    source = read_source(data, name=name, corrections=wishes.mapping)
+    source = read_source(data, name=name, corrections=wishes.mapping, on_step=on_step)
     if source is None:
         raise fail(name, "no column names the images", "say which one does: --mapping COLUMN=image")
     return source

@@ -9,8 +9,9 @@ from engine.exchange import values
 from engine.exchange.columns import DROP, FIELDS, KEEP
 from engine.exchange.moments import from_parts, is_day_first, moment
 from engine.exchange.records import Complaints, ImageRecord, Reading
-from engine.exchange.tables import Table
+from engine.exchange.tables import Table, told
 from engine.problems import fail
+from engine.progress import OnStep, ignore
 
 PARTS = ("year", "month", "day", "hour", "minute", "second")
 ANGLES = ("heading", "pitch", "roll", "area")  # kept among the details, as numbers
@@ -78,11 +79,11 @@ class Reader:
         return {name: as_json(cell) for name, cell in cut.items() if not values.is_missing(cell)}
 
 
-def read_rows(table: Table, mapping: Mapping[str, str], *, source: str) -> Reading:
+def read_rows(table: Table, mapping: Mapping[str, str], *, source: str, on_step: OnStep = ignore) -> Reading:
     """The records of a table by a mapping (column name to field name, `keep` or `drop`; the rest is kept)."""
     complaints = Complaints(source)
     reader, records = _reader(table, mapping, source, complaints), []
-    for line, cells in table.rows:
+    for line, cells in told(table.rows, source, on_step):
         if len(cells) > len(table.header) and any(cell.strip() for cell in cells[len(table.header):]):
             complaints.add(f"line {line}", f"has {len(cells)} cells under {len(table.header)} columns",
                            "quote cells that contain the delimiter", "rows with more cells than columns")
@@ -119,11 +120,11 @@ def _day_first(table: Table, fields: Mapping[str, int], complaints: Complaints) 
     at = next((fields[name] for name in ("taken_at", "date", "time") if name in fields), None)
     if at is None:
         return True
-    told = is_day_first(cells[at] for _, cells in table.rows if at < len(cells))
-    if told is None:
+    day_first = is_day_first(cells[at] for _, cells in table.rows if at < len(cells))
+    if day_first is None:
         complaints.add(f"column '{table.header[at]}'", "does not tell days from months; read as day/month/year",
                        "write dates as 2019-05-13 if that is wrong")
-    return told is not False
+    return day_first is not False
 
 
 def _date_and_time(found: Mapping[str, Any]) -> str | None:

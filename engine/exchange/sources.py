@@ -10,6 +10,7 @@ from engine.exchange.documents import read_document
 from engine.exchange.records import Complaints, Reading
 from engine.exchange.rows import read_rows
 from engine.exchange.tables import Table, read_table
+from engine.progress import OnStep, ignore
 
 TABLES = frozenset({".csv", ".tsv", ".tab", ".txt"})
 DOCUMENTS = frozenset({".json", ".yaml", ".yml", ".ifdo"})
@@ -64,7 +65,9 @@ TABLE_KINDS = (
 )
 
 
-def read_source(data: bytes, *, name: str, corrections: Columns | None = None) -> Source | None:
+def read_source(
+    data: bytes, *, name: str, corrections: Columns | None = None, on_step: OnStep = ignore
+) -> Source | None:
     """The metadata in a file's bytes, or None when they speak of something else than images.
 
     Corrections of columns the file does not have are passed over. Raises BadInput when it cannot be read.
@@ -72,15 +75,15 @@ def read_source(data: bytes, *, name: str, corrections: Columns | None = None) -
     if PurePosixPath(name).suffix.lower() in DOCUMENTS:
         document = read_document(data, source=name, complaints=Complaints(name))
         return Source(name, IFDO, ifdo.read_parsed(document, source=name)) if ifdo.is_ifdo(document) else None
-    return _from_table(read_table(data, source=name), name, corrections or {})
+    return _from_table(read_table(data, source=name, on_step=on_step), name, corrections or {}, on_step)
 
 
-def _from_table(table: Table, name: str, corrections: Mapping[str, str]) -> Source | None:
+def _from_table(table: Table, name: str, corrections: Mapping[str, str], on_step: OnStep) -> Source | None:
     one, table = next((one, cut) for one in TABLE_KINDS if (cut := one.cut(table)) is not None)
     mapping = corrected(one.mapping(table), table.header, corrections, strict=False)
     if "image" not in mapping.values():
         return None
-    reading = one.finish(read_rows(table, mapping, source=name))
+    reading = one.finish(read_rows(table, mapping, source=name, on_step=on_step))
     return Source(name, one.kind, _of_images(reading, name), table, mapping)
 
 

@@ -4,16 +4,19 @@ import codecs
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 from engine.exchange.records import Complaints
 from engine.problems import Problem, fail
+from engine.progress import OnStep, Progress, ignore
 
 MAX_BYTES = 256 << 20  # a row of 17 columns has 150 bytes: 1.7 million images
 MAX_COLUMNS = 2_000
 DELIMITERS = (",", "\t", ";", "|")
+TELL = 5_000  # rows, which take a fifth of a second, between words on progress
 SAMPLE = 30  # rows that are looked at to find the delimiter
 MARKS = (  # the longer first: the UTF-32 mark begins with the UTF-16 one
     (codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),
@@ -33,7 +36,7 @@ class Table:
     problems: tuple[Problem, ...] = ()
 
 
-def read_table(data: bytes, *, source: str) -> Table:
+def read_table(data: bytes, *, source: str, on_step: OnStep = ignore) -> Table:
     """The table in the bytes, its first row the header.
 
     Raises BadInput when there is no table at all; rows that cannot be used are among the problems.
@@ -41,11 +44,19 @@ def read_table(data: bytes, *, source: str) -> Table:
     complaints = Complaints(source)
     text, encoding = decoded(data, source, complaints)
     delimiter = sniffed(text)
-    rows = list(_rows(text, delimiter, complaints))
+    rows = list(told(_rows(text, delimiter, complaints), source, on_step))
     if not rows:
         raise fail(source, "holds no table", "give a table with a header row")
     header = unique([cell.strip() for cell in rows[0][1]], source, complaints)
     return Table(header, tuple(rows[1:]), delimiter, encoding, complaints.problems())
+
+
+def told(rows: Iterable[Any], source: str, on_step: OnStep) -> Iterator[Any]:
+    """The rows, with a word on how many there were from time to time, at which the reading may be stopped."""
+    for number, row in enumerate(rows):
+        if number % TELL == 0:
+            on_step(Progress(0, None, f"Reading {source}: {number:,} rows so far"))
+        yield row
 
 
 def decoded(data: bytes, source: str, complaints: Complaints) -> tuple[str, str]:

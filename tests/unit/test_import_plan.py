@@ -14,6 +14,7 @@ from engine.exchange.records import ImageRecord
 from engine.exchange.survey import FoundFile, Survey, survey
 from engine.imaging import ImageFacts
 from engine.problems import BadInput
+from engine.progress import Cancelled
 
 
 def tree(folder: Path, *paths: str) -> Path:
@@ -247,6 +248,21 @@ def test_a_metadata_file_that_cannot_be_read_is_listed_and_the_rest_goes_on():
     plan = planned(["a.jpg"], {"bad.json": '{"image-set-header": {', "m.csv": "file,depth\na.jpg,20\n"})
     assert plan.records["a.jpg"].depth == 20
     assert plan.problems[0].where.startswith("bad.json line 1")
+
+
+def test_reading_a_long_table_can_be_stopped():
+    rows = "".join(f"{number}.jpg,20\n" for number in range(30_000))
+    told = []
+
+    def stop_after_a_while(progress):
+        told.append(progress.message)
+        if len(told) == 9:
+            raise Cancelled
+
+    found = Survey(Path("reef"), "", (FoundFile("1.jpg", 1, 1),), (FoundFile("m.csv", 1, 1),))
+    with pytest.raises(Cancelled):
+        make_plan(found, lambda name: ("file,depth\n" + rows).encode(), Wishes(), on_step=stop_after_a_while)
+    assert told[1] == "Reading m.csv: 5,000 rows so far"
 
 
 # --- what is known of an image from all sides
