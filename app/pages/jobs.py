@@ -1,8 +1,15 @@
-"""The page stands in the navigation; what it shows follows."""
+"""Jobs: everything that runs, waits or has run, with its log."""
 
-from app.components.notices import empty
+import panel as pn
+
+from app.components.module import ModuleComponent
 from app.state.session import Session
 
 
-def view(session: Session):
-    return empty("jobs", "soon")
+class JobsBoard(ModuleComponent):
+    _module = "jobs"
+    _styles = ("parts", "jobs")
+
+
+def view(session: Session) -> pn.viewable.Viewable:
+    return JobsBoard(sizing_mode="stretch_width")

@@ -113,7 +113,7 @@ export function render({model}) {
 
   whileShown(model, document, "keydown", (event) => {
     const act = {a: "add", d: "describe", c: "cluster"}[event.key]
-    if (act && !typing(event) && !event.ctrlKey && !event.metaKey && !event.altKey && !document.querySelector("dialog[open]")) send(act)
+    if (act && !typing(event) && !event.ctrlKey && !event.metaKey && !event.altKey) send(act)
   })
   model.on("content", draw)
   draw()

@@ -4,8 +4,11 @@ import {h, icon} from "../dom.js"
 
 const CHORD = 1200 // milliseconds between `g` and the letter of a page
 
+// Whether a key belongs to a field or an open dialog rather than to the page.
 export function typing(event) {
-  const target = event.composedPath()[0]
+  const path = event.composedPath()
+  const target = path[0]
+  if (path.some((part) => part.tagName === "DIALOG")) return true
   return target instanceof HTMLElement &&
     (target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName))
 }
