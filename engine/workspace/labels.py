@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,29 @@ from engine.workspace.schema import label_event
 REASONS = ("manual", "bulk", "review", "suggestion", "crowd", "import", "verification", "resolved", "audit", "arrange",
            "revert", "undo")
 ORDER = 7332  # the advisory lock under which PostgreSQL gives out numbers in the order of the commits
+
+
+@dataclass(frozen=True)
+class Act:
+    """Something to be said in the log; `images` are sorted ids, each once."""
+
+    kind: str
+    images: np.ndarray
+    why: str
+    term_id: int | None = None
+    run_id: int | None = None
+    rule: Mapping[str, Any] = field(default_factory=dict)
+    confidence: float | None = None
+
+    def __post_init__(self):
+        if not len(self.images):
+            raise fail(self.kind, "no images chosen", "choose some first")
+        if self.why not in REASONS:
+            raise unknown("reason of a label", self.why, REASONS)
+
+    def values(self) -> dict[str, Any]:
+        return {"kind": self.kind, "term_id": self.term_id, "why": self.why, "run_id": self.run_id,
+                "rule": dict(self.rule), "confidence": self.confidence}
 
 
 class LabelLog:
@@ -53,13 +77,12 @@ class LabelLog:
     ) -> int:
         """Appends an act of any kind; its number, once it is on disk."""
         ids = np.unique(np.fromiter(images, np.int64) if not isinstance(images, np.ndarray) else images)
-        if not len(ids):
-            raise fail(kind, "no images chosen", "choose some first")
-        if why not in REASONS:
-            raise unknown("reason of a label", why, REASONS)
-        event = {"kind": kind, "person_id": person_id, "term_id": term_id, "why": why, "run_id": run_id,
-                 "rule": dict(rule or {}), "confidence": confidence}
-        return self._append(event, ids)
+        return self.act_together(person_id, [Act(kind, ids, why, term_id, run_id, rule or {}, confidence)])[0]
+
+    def act_together(self, person_id: int, acts: Iterable[Act]) -> list[int]:
+        """Appends acts in this order, all of them or none; their numbers, once they are on disk."""
+        rows = [_row_of({**act.values(), "person_id": person_id}, act.images) for act in acts]
+        return self._append_all(rows) if rows else []
 
     def undo(self, person_id: int, number: int) -> int:
         """Takes an event back, be it a label or itself an undo; the number of the event that does so."""
@@ -167,15 +190,21 @@ class LabelLog:
         return np.unique(np.concatenate(changed)) if changed else np.empty(0, np.int64)
 
     def _append(self, event: Mapping[str, Any], ids: np.ndarray) -> int:
-        values = {**event, "images": pack_ids(ids), "count": len(ids), "first_image": int(ids[0]),
-                  "last_image": int(ids[-1])}
+        return self._append_all([_row_of(event, ids)])[0]
 
-        def store(connection: Connection) -> int:
+    def _append_all(self, rows: list[dict[str, Any]]) -> list[int]:
+        def store(connection: Connection) -> list[int]:
             if connection.dialect.name == "postgresql":  # readers go by numbers, so a lower one must not come later
                 connection.execute(text(f"SELECT pg_advisory_xact_lock({ORDER})"))
-            return connection.execute(insert(label_event).values(**values, at=now())).inserted_primary_key[0]
+            at = now()
+            return [connection.execute(insert(label_event).values(**row, at=at)).inserted_primary_key[0]
+                    for row in rows]
 
         return self._catalogue.write(store)
+
+
+def _row_of(event: Mapping[str, Any], ids: np.ndarray) -> dict[str, Any]:
+    return {**event, "images": pack_ids(ids), "count": len(ids), "first_image": int(ids[0]), "last_image": int(ids[-1])}
 
 
 def _event(row: Row) -> Event:

@@ -202,7 +202,7 @@ label_event = Table(
     Column("run_id", Id, ForeignKey("run.id", ondelete="RESTRICT")),
     Column("rule", JSON, nullable=False, default=dict),
     Column("confidence", Float),
-    CheckConstraint("kind in ('label', 'clear', 'refuse', 'audit', 'arrange', 'revert', 'undo')", name="kind"),
+    CheckConstraint("kind in ('label', 'part', 'clear', 'refuse', 'audit', 'arrange', 'revert', 'undo')", name="kind"),
     Index("ix_label_event_first_image", "first_image", "last_image"),
 )
 
