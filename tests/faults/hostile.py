@@ -15,6 +15,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from tests.heif import heif
+
 File = tuple[str, bytes]
 
 
@@ -52,6 +54,7 @@ FORMATS = {
     "jpeg.tif": lambda: encoded(picture(), "TIFF", compression="jpeg"),
     "webp": lambda: encoded(picture(), "WEBP"),
     "lossless.webp": lambda: encoded(picture(), "WEBP", lossless=True),
+    "heic": lambda: heif(np.asarray(picture(size=(32, 32)).convert("L"))),
 }
 
 
@@ -296,6 +299,7 @@ def _others() -> Iterator[File]:
     yield "webp_lossless_garbage.webp", riff(b"VP8L", b"\x2f" + b"\xff" * 60)
     yield "webp_empty.webp", riff(b"VP8 ", b"")
     kind = box(b"ftyp", b"heic\0\0\0\0mif1heic")
+    yield "fine_heif.heic", heif(np.full((32, 32), 77))
     yield "heif_head_only.heic", kind
     yield "heif_noise.heic", kind + np.random.default_rng(9).bytes(2_000)
     yield "heif_empty_meta.heic", kind + box(b"meta", bytes(4))

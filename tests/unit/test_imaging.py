@@ -18,6 +18,7 @@ from PIL import Image, ImageFile
 from engine.imaging import MAX_PIXELS, BadImage, decode, facts_of, probe, read_image, thumbnails
 from engine.imaging.tags import Tags
 from engine.problems import Problem
+from tests.heif import heif
 
 WIDTH, HEIGHT = 60, 40
 MARK = (slice(0, 8), slice(0, 12))  # a white mark in the upper left corner tells which way is up
@@ -108,6 +109,17 @@ LOSSY = {
 def test_a_lossy_image_comes_out_much_as_it_went_in(kind, picture):
     difference = np.abs(read(LOSSY[kind](picture)).astype(int) - np.asarray(picture))
     assert difference.mean() < 4
+
+
+@pytest.mark.parametrize(("turns", "corner"), [(0, (2, 2)), (1, (29, 2)), (2, (29, 29)), (3, (2, 29))])
+def test_a_heif_image_comes_out_upright(turns, corner):
+    luma = np.full((32, 32), 100, np.uint8)
+    luma[:8, :8] = 235  # white, as video counts it
+    data = heif(luma, quarter_turns=turns)
+    pixels = read(data)
+    assert pixels.shape == (32, 32, 3) and (pixels[corner] >= 254).all()
+    assert np.abs(pixels[16, 16].astype(int) - 98).max() <= 2  # (100 - 16) * 255 / 219
+    assert facts_of(data, where="a", suffix=".heic").notes == ()
 
 
 GREY = {
