@@ -133,11 +133,17 @@ def _previewed(workspace: Any, file: Path, collection: str | None, seed: int) ->
 
 
 def _preview_text(result: dict[str, Any]) -> str:
-    lines = [f"dive {dive['group']}: a metre of water takes " + ", ".join(
-        f"{100 * (1 - math.exp(-rate)):.0f} % of {colour}"
-        for rate, colour in zip(dive["lost_per_metre"], ("red", "green", "blue"), strict=True))
-        for dive in result["dives"]]
-    return "\n".join([f"Before and after, side by side: {result['file']}", *lines])
+    return "\n".join([f"Before and after, side by side: {result['file']}", *map(_dive_text, result["dives"])])
+
+
+def _dive_text(dive: dict[str, Any]) -> str:
+    """What a metre of water takes of each colour, beside what it takes of the one that travels best."""
+    if not any(dive["lost_per_metre"]):
+        return f"dive {dive['group']}: no change with altitude could be told; light and tint are evened out"
+    least = min(dive["lost_per_metre"])
+    shares = [f"{100 * (1 - math.exp(least - rate)):.0f} % of {colour}"
+              for rate, colour in zip(dive["lost_per_metre"], ("red", "green", "blue"), strict=True) if rate > least]
+    return f"dive {dive['group']}: a metre of water takes {' and '.join(shares)}"
 
 
 def _table(result: dict[str, Any]) -> Any:

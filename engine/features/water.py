@@ -17,6 +17,7 @@ GRID = (48, 64)          # rows and columns at which the pattern of light is lea
 DEGREE = 4               # of the polynomial that smooths it: lamps and lenses have no fine detail
 LARGEST_GAIN = 4.0       # more would only show the noise of a channel that is gone
 SMALLEST_RANGE = 0.3     # m of altitude that a dive must span before a rate can be told from chance
+LARGEST_RATE = 2.0       # a metre; beyond, altitude stands for something else, such as sand below and reef above
 ENOUGH = 8               # images
 GAP = 8                  # px of white between the images of a comparison
 
@@ -26,7 +27,7 @@ class WaterModel:
     """What was learned of one dive."""
 
     pattern: np.ndarray   # (48, 64, 3) natural logarithm of the light relative to its mean over the frame
-    rate: np.ndarray      # (3,) share of red, green, blue lost per metre of altitude; 0 where it cannot be told
+    rate: np.ndarray      # (3,) fall of the logarithm of red, green, blue a metre of altitude; 0 where not known
     gain: np.ndarray      # (3,) logarithm of what makes the dive's average colour grey
     altitude: float       # m, to which images are brought
 
@@ -82,7 +83,8 @@ def _heights(altitudes: Sequence[float | None] | None, count: int) -> np.ndarray
 
 def _rates(levels: np.ndarray, heights: np.ndarray) -> np.ndarray:
     """(3,) how much the logarithm of each colour falls a metre: the median over pairs of images (Theil and Sen), which
-    a few odd frames do not move. Never below 0: water takes light, it gives none."""
+    a few odd frames do not move. A camera that sets its own exposure makes up for the loss all colours share, so the
+    rate of the colour that travels best may come out below 0."""
     known = np.isfinite(heights)
     levels, heights = levels[known], heights[known]
     if len(heights) < ENOUGH or np.ptp(np.percentile(heights, [5, 95])) < SMALLEST_RANGE:
@@ -91,7 +93,7 @@ def _rates(levels: np.ndarray, heights: np.ndarray) -> np.ndarray:
     run = heights[one] - heights[other]
     apart = np.abs(run) > 0.25 * np.ptp(heights)  # close pairs say little and their slopes are wild
     slopes = (levels[one] - levels[other])[apart] / run[apart, None]
-    return np.maximum(0, -np.median(slopes, axis=0))
+    return np.clip(-np.median(slopes, axis=0), -LARGEST_RATE, LARGEST_RATE)
 
 
 def _smooth(pattern: np.ndarray) -> np.ndarray:

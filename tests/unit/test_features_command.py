@@ -54,7 +54,7 @@ def test_scripts_get_json(folder):
 def test_the_water_correction_is_shown_before_and_after(folder, tmp_path):
     file = tmp_path / "pairs.png"
     result = said(folder, "--water", "--preview", str(file))
-    assert result.exit_code == 0 and "of red" in result.output
+    assert result.exit_code == 0 and "light and tint are evened out" in result.output
     with Image.open(file) as pairs:
         before, after = np.array_split(np.asarray(pairs).astype(float), 2, axis=1)
     assert np.ptp(after.mean((0, 1))) < 0.6 * np.ptp(before.mean((0, 1)))  # the colour cast is gone

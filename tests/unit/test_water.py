@@ -91,6 +91,13 @@ def test_without_altitudes_or_without_a_range_of_them_no_fading_is_claimed(dive)
     assert (model.correct(images[0]) == model.correct(images[0], None)).all()
 
 
+def test_what_a_camera_makes_up_for_by_its_exposure_does_not_hide_the_loss_of_red(dive):
+    _, images, altitudes = dive
+    exposed = [np.clip(image * (110 / image.mean()), 0, 255).astype(np.uint8) for image in images]
+    rate = learn_water(exposed, altitudes).rate
+    assert rate - rate.min() == pytest.approx(RATE - RATE.min(), abs=0.06)
+
+
 def test_a_clean_dive_is_hardly_changed():
     rng = np.random.default_rng(5)
     images = [np.clip(rng.normal(120, 40, (*SHAPE, 3)), 0, 255).astype(np.uint8) for _ in range(40)]
