@@ -44,3 +44,4 @@ register(JobKind("import", "Import images", "engine.jobs.import_images:import_im
 register(JobKind("features", "Describe images", "engine.jobs.features:features"))
 register(JobKind("cluster", "Cluster images", "engine.jobs.cluster:cluster"))
 register(JobKind("relink", "Find moved images", "engine.jobs.relink:relink"))
+register(JobKind("projection", "Lay images out by neighbourhoods", "engine.jobs.projection:projection"))
