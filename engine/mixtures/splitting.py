@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engine.mixtures.model import Model, Statistics
+from engine.mixtures.model import Model, Scorer, Statistics
 from engine.mixtures.observations import Observations
 from engine.mixtures.variational import Fit, Rule, converge
 
@@ -37,9 +37,19 @@ def halve(model: Model, members: Observations, fit: Fit, cluster: int) -> Fit | 
     first = _first_side(members, fit, cluster)
     if min(first.sum(), (~first).sum()) < FEWEST_ON_A_SIDE:
         return None
-    start = members.given(model.clusters, np.stack([first, ~first], axis=1).astype(float))
-    pair = converge(replace(model, cutoff=0.0), members, start, REFINEMENT)
-    return pair if pair.statistics.owned.min() > TOO_SMALL else None
+    present, index = np.unique(members.groups, return_inverse=True)
+    few = members.regrouped(index.astype(np.int32), len(present))  # groups without members neither gain nor cost
+    start = few.given(model.clusters, np.stack([first, ~first], axis=1).astype(float))
+    pair = converge(replace(model, cutoff=0.0), few, start, REFINEMENT)
+    return _for_all_groups(model, members, present, pair) if pair.statistics.owned.min() > TOO_SMALL else None
+
+
+def _for_all_groups(model: Model, members: Observations, present: np.ndarray, pair: Fit) -> Fit:
+    """The pair with scores for every group: those without members have the weights they had before any data."""
+    unseen = model.weights.posterior(np.zeros((1, 2)), np.zeros(1)).expected_log
+    log_weights = np.repeat(unseen, members.n_groups, axis=0)
+    log_weights[present] = pair.parameters.weights.expected_log
+    return replace(pair, scorer=Scorer(model.clusters, pair.parameters.clusters.coefficients(), log_weights))
 
 
 def augmented(members: Observations, fit: Fit, cluster: int, pair: Fit) -> Statistics:

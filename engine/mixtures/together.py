@@ -62,8 +62,8 @@ def _proposals(task: Task, fit: Fit) -> tuple[np.ndarray, list[Fit]]:
 
 
 def _stacked(model: Model, pairs: list[Fit]) -> Scorer:
-    return Scorer(model.clusters, np.vstack([pair.scorer.coefficients[:2] for pair in pairs]),
-                  np.hstack([pair.scorer.log_weights[:, :2] for pair in pairs]))
+    return Scorer(model.clusters, np.vstack([pair.scorer.coefficients for pair in pairs]),
+                  np.hstack([pair.scorer.log_weights for pair in pairs]))
 
 
 def _gains(model: Model, whole: Statistics, parents: np.ndarray, division: Division) -> np.ndarray:
