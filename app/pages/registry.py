@@ -32,6 +32,7 @@ PAGES = (
     Page("", "Home", "home", "app.pages.home:view", "h"),
     Page("library", "Library", "photo_library", "app.pages.library:view", "l"),
     Page("explore", "Explore", "explore", "app.pages.explore:view", "e"),
+    Page("dive", "Dive", "route", "app.pages.dive:view", "d", listed=False),
     Page("runs", "Runs", "hub", "app.pages.runs:view", "r"),
     Page("jobs", "Jobs", "pending_actions", "app.pages.jobs:view", "j"),
     Page("help", "Help", "help", "app.pages.help:view", listed=False),

@@ -2,7 +2,7 @@
 
 import {h, s} from "../dom.js"
 
-const LABEL = 96, HEAD = 26
+const LABEL = 170, HEAD = 26, LETTERS = 26
 
 export function render({model}) {
   const frame = h("div", {class: "heatmap"})
@@ -25,7 +25,7 @@ function drawn(model, frame) {
   })
   rows.forEach(({id, name}, line) => {
     const y = HEAD + line * tall
-    const label = s("text", {x: LABEL - 6, y: y + tall / 2 + 4, "text-anchor": "end", class: id === model.current ? "small here" : "small", onclick: () => model.send_msg({act: "dive", id})}, name.length > 14 ? `${name.slice(0, 13)}…` : name)
+    const label = s("text", {x: LABEL - 6, y: y + tall / 2 + 4, "text-anchor": "end", class: id === model.current ? "small here" : "small", onclick: () => model.send_msg({act: "dive", id})}, name.length > LETTERS ? `…${name.slice(1 - LETTERS)}` : name)
     label.append(s("title", {}, name))
     svg.append(label)
     columns.forEach(({number}, at) => {
