@@ -26,7 +26,22 @@ SEARCHES: dict[str, Search] = {
 
 
 class BayesianMixture(FittedEstimator):
-    """The models differ by the prior of their weights and by whether they see groups."""
+    """The models differ by the prior of their weights and by whether they see groups. What they share:
+
+    width         variance a cluster is expected to have, over the variance along the first principal axis of all rows:
+                  within reason, the larger the fewer clusters. With scaled_prior=False, in squared units of the rows,
+                  which is for whitened columns.
+    observation   "full" covariances, "diagonal" ones, or "exponential" columns of non-negative values.
+    search        "greedy" splits the first cluster that gains by it, "exhaustive" the one that gains most, "together"
+                  all that gain, and joins; "random" prunes a random surplus; "none" keeps the clusters of the start.
+    search_rows   rows of the sample the search begins on; larger sets are reached in steps. None searches all rows.
+    max_clusters  no more clusters than this; None for no limit.
+    tol           an iteration, a split or a join counts if it raises the bound by more than this part of it.
+
+    After fit: labels_ (N,), weights_ (J, K) shares of every group, groups_ (J,) their names, n_clusters_, clusters_ and
+    prior_ in units of the rows, counts_ (J, K), lower_bound_ (minus the papers' free energy), lower_bound_history_ on
+    all rows, n_iter_ and passes_ (iterations on all rows, and rows gone through over rows), converged_.
+    """
 
     _cutoff = 0.0
 

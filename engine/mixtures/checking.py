@@ -15,9 +15,22 @@ def rows_of(X: Any) -> np.ndarray | Path:
         path = Path(X)
         _check_shape(_opened(path))
         return path
+    if isinstance(X, np.memmap) and _is_whole_file(X):
+        return Path(X.filename)
     if hasattr(X, "tocsr"):
         raise fail("X", "is a sparse matrix, and Gaussians of sparse rows are dense", "give X.toarray()")
     return _check_shape(_numeric(X if isinstance(X, np.ndarray) else np.asarray(X)))
+
+
+def _is_whole_file(mapped: np.memmap) -> bool:
+    """True for what numpy.load maps: such rows go by their file, of which other processes read their own part."""
+    if mapped.filename is None or Path(mapped.filename).suffix != ".npy" or mapped.mode == "c":  # c: changed unseen
+        return False
+    whole = np.load(mapped.filename, mmap_mode="r", allow_pickle=False)
+    same = (whole.shape, whole.strides, whole.dtype) == (mapped.shape, mapped.strides, mapped.dtype)
+    if not (same and mapped.ndim == 2):
+        return False
+    return np.array_equal(whole[:1], mapped[:1]) and np.array_equal(whole[-1:], mapped[-1:])
 
 
 def _opened(path: Path) -> np.ndarray:
@@ -87,8 +100,20 @@ def numbered(groups: Any, rows: int) -> tuple[np.ndarray, np.ndarray]:
     """The distinct ids in order, and each row's number among them."""
     if groups is None:
         return np.zeros(1, int), np.zeros(rows, np.int32)
-    ids, index = np.unique(group_column(groups, rows), return_inverse=True)
+    column = group_column(groups, rows)
+    if column.dtype.kind in "iu" and len(column) and int(column.max()) - int(column.min()) < 4 * rows:
+        return _numbered_by_count(column)
+    ids, index = np.unique(column, return_inverse=True)
     return ids, index.astype(np.int32)
+
+
+def _numbered_by_count(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What numpy.unique gives, without sorting: for ten million rows that is most of a second and 300 MB."""
+    least = int(column.min())
+    steps = column.astype(np.int64) - least
+    used = np.bincount(steps) > 0
+    number = np.cumsum(used, dtype=np.int32) - 1
+    return (np.flatnonzero(used) + least).astype(column.dtype), number[steps]
 
 
 def labels_column(labels: Any, rows: int) -> np.ndarray:

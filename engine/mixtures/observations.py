@@ -15,6 +15,18 @@ from engine.mixtures import sweep
 from engine.mixtures.model import Scorer, Statistics
 
 
+def read_rows(source: np.ndarray | Path, start: int, stop: int) -> np.ndarray:
+    """Some rows; those of a file are read, not mapped: pages of a map count as memory of the process until it ends."""
+    if isinstance(source, np.ndarray):
+        return source[start:stop]
+    whole = np.load(source, mmap_mode="r", allow_pickle=False)
+    if not whole.flags.c_contiguous:
+        return np.array(whole[start:stop])
+    columns, dtype = whole.shape[1], whole.dtype
+    begin = whole.offset + start * columns * dtype.itemsize
+    return np.fromfile(source, dtype, (stop - start) * columns, offset=begin).reshape(-1, columns)
+
+
 @dataclass(frozen=True)
 class Frame:
     """Rows are seen as (x - origin) / scale, so that units neither matter to the search nor to rounding."""
@@ -30,6 +42,9 @@ class GroupedChunk(RowChunk):
     groups: np.ndarray
     n_groups: int
     frame: Frame
+
+    def read(self) -> np.ndarray:
+        return read_rows(self.source, self.start, self.stop)
 
     def __reduce__(self):
         rest = (self.groups, self.n_groups, self.frame)
@@ -54,6 +69,7 @@ def nothing() -> None:
 
 
 ROWS_HERE = 16_384       # a chunk on this machine takes some ten milliseconds, so a stop is heeded at once
+LOOKED_UP = 500          # of a file, fewer than one row in so many are read through a map, a page each
 CHUNKS_PER_WORKER = 4    # on a cluster, where a task costs twenty milliseconds whatever it does
 
 
@@ -74,11 +90,6 @@ class Observations:
     def chunks(self) -> list[GroupedChunk]:
         return [GroupedChunk(c.source, c.start, c.stop, self.groups[c.start : c.stop], self.n_groups, self.frame)
                 for c in cut(self.source, size=self.chunk_rows or self._suited())]
-
-    @cached_property
-    def values(self) -> np.ndarray:
-        """All rows, mapped where they lie in a file."""
-        return np.load(self.source, mmap_mode="r") if isinstance(self.source, Path) else self.source
 
     def sweep(self, scorer: Scorer) -> Statistics:
         """One E-step over all rows, and the statistics of the responsibilities it gives."""
@@ -115,13 +126,23 @@ class Observations:
 
     def take(self, wanted: np.ndarray) -> "Observations":
         """Some of the rows (ascending numbers), copied, to be worked on in this thread."""
-        return replace(self, source=np.asarray(self.values[wanted]), groups=self.groups[wanted], compute=InOrder())
+        return replace(self, source=self._rows(wanted), groups=self.groups[wanted], compute=InOrder())
 
     def sample(self, size: int, rng: np.random.Generator) -> "Observations":
         """Rows drawn at random, held in memory and worked on by this machine."""
         wanted = np.sort(rng.choice(len(self), size, replace=False, shuffle=False))
         machine = LocalThreads() if isinstance(self.compute, DaskCluster) else self.compute
-        return replace(self, source=np.asarray(self.values[wanted]), groups=self.groups[wanted], compute=machine)
+        return replace(self, source=self._rows(wanted), groups=self.groups[wanted], compute=machine)
+
+    def _rows(self, wanted: np.ndarray) -> np.ndarray:
+        """A copy of some rows (ascending numbers); of a file few are looked up, many are picked in passing."""
+        if isinstance(self.source, np.ndarray):
+            return np.asarray(self.source[wanted])
+        if len(wanted) < len(self) // LOOKED_UP:
+            return np.array(np.load(self.source, mmap_mode="r", allow_pickle=False)[wanted])
+        cuts = np.searchsorted(wanted, [chunk.start for chunk in self.chunks] + [len(self)])
+        return np.concatenate([chunk.read()[wanted[a:b] - chunk.start]
+                               for chunk, a, b in zip(self.chunks, cuts[:-1], cuts[1:], strict=True) if a < b])
 
     def _suited(self) -> int:
         if not isinstance(self.compute, DaskCluster):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.compute import Compute, RowChunk, rows
+from engine.mixtures.observations import read_rows
 from engine.problems import fail
 
 
@@ -54,7 +55,8 @@ def _added(a: Summary, b: Summary) -> Summary:
 
 
 def _of_chunk(chunk: RowChunk) -> Summary:
-    X = np.asarray(chunk.read(), dtype=np.float64)
+    held = read_rows(chunk.source, chunk.start, chunk.stop) if chunk.travels_light else chunk.read()
+    X = np.asarray(held, dtype=np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
         mean = X.mean(0)
     if np.isfinite(mean).all():

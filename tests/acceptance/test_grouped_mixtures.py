@@ -132,6 +132,14 @@ def test_the_shares_of_a_new_dive_are_found_in_few_iterations():
     assert model._folded(data).iterations <= 50
 
 
+def test_two_thousand_rows_of_512_columns_are_clustered_by_variances_and_survived_by_covariances():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 4, 2000)
+    X = (2 * rng.standard_normal((4, 512))[truth] + rng.standard_normal((2000, 512))).astype(np.float32)
+    assert v_measure(truth, GMC(observation="diagonal").fit(X, truth % 2).labels_) == pytest.approx(1)
+    assert np.isfinite(GMC().fit(X, truth % 2).lower_bound_)
+
+
 def test_splitting_bounds_no_lower_than_random_starts_in_three_of_four_sets():
     better = 0
     for seed in range(4):

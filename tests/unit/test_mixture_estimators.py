@@ -14,6 +14,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from engine.compute import InOrder, LocalThreads
 from engine.metrics import v_measure
 from engine.mixtures import BGMM, GMC, MODELS, VDP, SymmetricGMC, model_named
+from engine.mixtures.checking import numbered
+from engine.mixtures.observations import Frame, Observations
 from engine.problems import BadInput
 from engine.progress import Cancelled
 
@@ -163,6 +165,34 @@ def test_a_file_of_rows_gives_what_the_array_gives(tmp_path):
         from_file = GMC(search_rows=300, random_state=0).fit(source, DIVES)
         assert from_file.lower_bound_ == from_array.lower_bound_
         assert (from_file.predict(source, DIVES) == from_array.labels_).all()
+
+
+def test_part_of_a_mapped_file_and_changes_to_one_are_seen(tmp_path):
+    np.save(tmp_path / "rows.npy", X)
+    part = np.load(tmp_path / "rows.npy", mmap_mode="r")[100:]
+    assert GMC().fit(part, DIVES[100:]).lower_bound_ == GMC().fit(X[100:], DIVES[100:]).lower_bound_
+    changed = np.load(tmp_path / "rows.npy", mmap_mode="c")
+    changed[400:500] *= 2
+    assert GMC().fit(changed, DIVES).lower_bound_ == GMC().fit(np.array(changed), DIVES).lower_bound_
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_few_and_many_rows_of_a_file_are_the_rows_of_the_array(order, tmp_path):
+    rows = np.asarray(np.random.default_rng(0).standard_normal((5000, 3)), order=order)
+    np.save(tmp_path / "rows.npy", rows)
+    frame, groups = Frame(np.zeros(3), 1.0), np.zeros(5000, np.int32)
+    data = Observations(tmp_path / "rows.npy", groups, 1, frame, chunk_rows=700)
+    assert (np.vstack([chunk.read() for chunk in data.chunks]) == rows).all()
+    for wanted in (np.array([3, 4999]), np.arange(5000)[::3], np.array([], int)):
+        assert (data.take(wanted).source == rows[wanted]).all()
+
+
+@pytest.mark.parametrize("names", [np.array([7, 7, 3, 200], np.uint8), np.array([-100, 100, 5], np.int8),
+                                   np.array([0, 10**12]), np.array(["b", "a", "b"]), np.array([True, False])])
+def test_groups_are_numbered_in_the_order_of_their_names(names):
+    ids, index = numbered(names, len(names))
+    assert (ids == np.unique(names)).all()
+    assert (ids[index] == names).all()
 
 
 def test_starting_from_labels_keeps_good_ones_and_no_search_keeps_their_number():
