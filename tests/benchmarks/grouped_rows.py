@@ -16,23 +16,34 @@ REFERENCE = PROJECT.parent / "shared" / "bench"  # generator and labels of the r
 COLUMNS, GROUPS, CLUSTERS = 20, 10, 15
 BLOCK = 500_000
 
+PEAK = """
+def peak():  # of this program alone: what getrusage tells includes the process that started it
+    status = Path("/proc/self/status")
+    if status.exists():
+        return int(status.read_text().split("VmHWM:")[1].split()[0]) / 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+"""
 FIT = """
-import json, sys
+import json, resource, sys
+from pathlib import Path
 import numpy as np
 from engine.mixtures import model_named
 name, rows, groups, out = sys.argv[1:5]
 model = model_named(name)(random_state=0).fit(rows, np.load(groups))
-np.savez(out, labels=model.labels_, told=json.dumps({"K": model.n_clusters_, "bound": model.lower_bound_}))
+told = {"K": model.n_clusters_, "bound": model.lower_bound_, "peak": peak()}
+np.savez(out, labels=model.labels_, told=json.dumps(told))
 """
 FIT_OTHER = """
-import json, sys
+import json, resource, sys
+from pathlib import Path
 import numpy as np
 from sklearn.mixture import BayesianGaussianMixture
 _, rows, _, out = sys.argv[1:5]
 X = np.load(rows)
 model = BayesianGaussianMixture(n_components=30, random_state=0, max_iter=int(sys.argv[5])).fit(X)
 labels = model.predict(X)
-np.savez(out, labels=labels, told=json.dumps({"K": len(np.unique(labels)), "bound": float("nan")}))
+told = {"K": len(np.unique(labels)), "bound": float("nan"), "peak": peak()}
+np.savez(out, labels=labels, told=json.dumps(told))
 """
 
 
@@ -120,7 +131,7 @@ def _drawn(kinds: np.ndarray, means: np.ndarray, roots: np.ndarray, rng: np.rand
 def fitted(name: str, files: Files, program: str = FIT, *arguments: str) -> Run:
     """The model fitted by a new Python process with one BLAS thread, its whole life counted."""
     out = folder() / "found.npz"
-    command = [sys.executable, "-c", program, name, files.rows, files.groups_path, out, *arguments]
+    command = [sys.executable, "-c", PEAK + program, name, files.rows, files.groups_path, out, *arguments]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen(command, cwd=PROJECT, env=environment)
     _, status, used = os.wait4(process.pid, 0)
@@ -129,4 +140,4 @@ def fitted(name: str, files: Files, program: str = FIT, *arguments: str) -> Run:
         raise RuntimeError(f"the fit of {name} ended with {process.returncode}")
     with np.load(out) as found:
         told, labels = json.loads(str(found["told"])), found["labels"]
-    return Run(labels, told["K"], told["bound"], used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+    return Run(labels, told["K"], told["bound"], used.ru_utime + used.ru_stime, told["peak"])
