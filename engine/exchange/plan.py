@@ -12,7 +12,7 @@ from engine.exchange.moments import TRIGGER, moment_in_name
 from engine.exchange.records import ImageRecord
 from engine.exchange.sources import IFDO, SPREADSHEET, TRACK, Source, read_source
 from engine.exchange.survey import Survey
-from engine.imaging import ImageFacts
+from engine.imaging import ImageFacts, readable
 from engine.problems import BadInput, Problem, fail, unknown
 from engine.progress import OnStep, ignore
 
@@ -125,7 +125,7 @@ def _read_all(
     sources, problems = [], []
     for name in names:
         try:
-            source = read_source(read(name), name=name, corrections=wishes.mapping, on_step=on_step)
+            source = read_source(read(name), name=readable(name), corrections=wishes.mapping, on_step=on_step)
         except BadInput as error:
             if error.problem.where == "mapping":
                 raise

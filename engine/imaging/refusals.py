@@ -25,8 +25,12 @@ def refuse(where: str, what: str, remedy: str = "") -> BadImage:
 
 
 def readable(path: str | os.PathLike[str]) -> str:
-    """The path as text that every terminal, database and JSON file takes: foreign bytes become \\xNN."""
-    return os.fsencode(path).decode("utf-8", "backslashreplace").replace("\n", "\\n").replace("\r", "\\r")
+    """The path as one line that every terminal, database and JSON file takes: foreign bytes become \\xNN.
+
+    So do control characters, which could steer a terminal, and those that turn the direction of writing.
+    """
+    told = os.fsencode(path).decode("utf-8", "backslashreplace")
+    return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in told)
 
 
 def is_foreign(path: str | os.PathLike[str]) -> bool:

@@ -190,8 +190,9 @@ class _Import:
         record, facts = self.plan.records.get(path), intake.facts
         found = described(record, facts, path)
         if record and record.sha256 not in (None, intake.sha256):
-            self.tally.problems.append(Problem(path, "is not the file its metadata describe: the SHA-256 differs",
-                                               "check whether it was edited; it was imported as it is"))
+            told = "is not the file its metadata describe: the SHA-256 differs"
+            remedy = "check whether it was edited; it was imported as it is"
+            self.tally.problems.append(Problem(imaging.readable(path), told, remedy))
         self.tally.problems += self._notes(path, facts.notes)
         details = {**found.details, "notes": list(facts.notes)} if facts.notes else dict(found.details)
         home = self._home(path)
@@ -200,7 +201,7 @@ class _Import:
                         intake.mtime_ns, intake.sha256, facts.width, facts.height, **values, details=details)
 
     def _notes(self, path: str, notes: Iterable[str]) -> Iterator[Problem]:
-        return (Problem(path, note, "imported all the same") for note in notes)
+        return (Problem(imaging.readable(path), note, "imported all the same") for note in notes)
 
     def _home(self, path: str) -> Home:
         return next(home for home in self.homes if path.startswith(home.above))
@@ -227,7 +228,8 @@ class _Import:
         """Replaces the problems of the last import of this folder."""
         start = imaging.readable(self.plan.survey.folder / self.plan.survey.start)
         if self.gone:
-            told = f"{len(self.gone):,} images imported earlier are no longer there, such as {self.gone[0]}"
+            first = imaging.readable(self.gone[0])
+            told = f"{len(self.gone):,} images imported earlier are no longer there, such as {first}"
             self.tally.problems.append(Problem(start, told, "restore them, or relink the folder if it moved"))
         self.library.note_problems(f"import {start}", [*self.plan.problems, *self.tally.problems])
 

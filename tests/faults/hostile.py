@@ -395,13 +395,14 @@ def _odd_names(folder: Path) -> list[str]:
     ]
     for number, name in enumerate(names, 70):
         (folder / name).write_bytes(encoded(picture(number), "JPEG"))
+    (folder / "bad_\x1b[31mred\u202egnp.jpg").write_bytes(b"text")
     try:
         Path(os.fsdecode(os.fsencode(folder) + b"/caf\xe9.jpg")).write_bytes(encoded(picture(90), "JPEG"))
         Path(os.fsdecode(os.fsencode(folder) + b"/\xff\xfe")).mkdir()
     except OSError:  # macOS takes only UTF-8
         return []
     Path(os.fsdecode(os.fsencode(folder) + b"/\xff\xfe/inside.jpg")).write_bytes(encoded(picture(91), "JPEG"))
-    return ["caf\\xe9.jpg", "\\xff\\xfe"]
+    return ["caf\\xe9.jpg", "\\xff\\xfe", "bad_\\x1b[31mred\\u202egnp.jpg"]
 
 
 def _socket(folder: Path) -> list[str]:

@@ -73,6 +73,15 @@ def test_images_are_stored_with_what_the_track_says(reef, dive):
     assert (collection.name, collection.kind) == ("PS2019", "campaign")
 
 
+def test_an_import_ends_alike_on_both_databases(workspace, dive):
+    (dive / "bad\nname.jpg").write_bytes(b"text")
+    for expected in ((3, 0), (0, 3)):
+        result = bring_in(workspace, dive)
+        assert ((result["new"], result["unchanged"]), result["bad"]) == (expected, 1)
+    assert stored(workspace)["r20190514_090000_reef/a.png"].width == 40
+    assert workspace.library.problems()[0].where.endswith("bad\\nname.jpg")
+
+
 def test_hash_and_thumbnails_are_those_of_the_file(reef, dive):
     bring_in(reef, dive)
     image = stored(reef)["r20190514_090000_reef/a.png"]
