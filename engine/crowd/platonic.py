@@ -103,7 +103,7 @@ def _best(model: Model, data: Observations, count: int, rng: np.random.Generator
         for K in range(least, most + 1):
             on_step(Progress(K, most, f"clusters of positions: {K} tried"))
             for _ in range(STARTS if K > 1 else 1):
-                fits.append(converge(model, data, data.labelled(model.clusters, _start(data.values, K, rng)), ROUGH))
+                fits.append(converge(model, data, data.labelled(model.clusters, _start(data.source, K, rng)), ROUGH))
         fits = _different(fits, count)
         if _kept(fits[0].statistics.owned).sum() < most or most >= len(data) // 4:
             return [converge(model, data, fit.statistics, FINE) for fit in fits]
