@@ -75,16 +75,20 @@ class Learned:
         return float(np.average(P.argmax(1) == self.held_out.y, weights=self.held_out.weights))
 
 
-def learn(data: Inputs, places: np.ndarray, term_ids: np.ndarray, *, settings: Settings | None = None,
-          before: Learned | None = None, rng: np.random.Generator, on_step: OnStep = ignore) -> Learned:
-    """From labels of images (rows of the inputs by place); with `before`, beginning where that model ended."""
+def learn(data: Inputs, places: np.ndarray, term_ids: np.ndarray, trust: np.ndarray | None = None,
+          acts: np.ndarray | None = None, *, settings: Settings | None = None, before: Learned | None = None,
+          rng: np.random.Generator, on_step: OnStep = ignore) -> Learned:
+    """From labels of images (rows of the inputs by place). `trust` (n,) weighs each: 1 for one that somebody looked
+    at, less for one that came with a whole group. Labels of one act (n,) are held back together when the model checks
+    itself: they are alike, so one would give the other away. With `before`, begins where that model ended."""
     chosen = settings or Settings()
     terms, y = np.unique(term_ids, return_inverse=True)
     if len(terms) < 2:
         raise fail("learning", f"labels of {len(terms)} term", "label images of two different terms first")
-    kept, weights = _thinned(y, data.clusters[places], rng)
-    places, y = np.asarray(places)[kept], y[kept]
-    task = _Task(data, places, y, weights, terms, chosen, _unlabelled(data, places, chosen.unlabelled, rng))
+    kept = _thinned(y, data.clusters[places], rng)
+    weights = np.ones(len(kept)) if trust is None else np.asarray(trust, float)[kept]
+    places, y, act = np.asarray(places)[kept], y[kept], np.arange(len(kept)) if acts is None else np.asarray(acts)[kept]
+    task = _Task(data, places, y, weights, act, terms, chosen, _unlabelled(data, places, chosen.unlabelled, rng))
     on_step(Progress(0, FOLDS + 1, "learns from all labels"))
     whole = task.climbed(np.ones(len(y), bool), task.start(before), chosen.unlabelled)
     held = task.held_out(whole, rng, on_step)
@@ -97,6 +101,7 @@ class _Task:
     places: np.ndarray
     y: np.ndarray
     weights: np.ndarray
+    acts: np.ndarray
     terms: np.ndarray
     settings: Settings
     unlabelled: np.ndarray
@@ -131,7 +136,7 @@ class _Task:
 
     def held_out(self, whole: Coefficients, rng: np.random.Generator, on_step: OnStep) -> HeldOut:
         """Every label foretold by a model that did not see it; those of one cluster and term are dealt out evenly."""
-        fold = _dealt(self.y, rng)
+        fold = _dealt(self.y, self.acts, rng)
         scores = np.zeros((len(self.y), len(self.terms)))
         for number in range(fold.max() + 1):
             hidden = fold == number
@@ -143,18 +148,17 @@ class _Task:
         return HeldOut(self.places, scores, self.y, self._stand_for())
 
     def _stand_for(self) -> np.ndarray:
-        """For how many images of its cluster each labelled one stands."""
+        """For how many images of its cluster each labelled one stands, as far as it is trusted."""
         clusters = self.data.clusters
         sizes = np.bincount(clusters, minlength=self.data.n_clusters)
         labelled = np.bincount(clusters[self.places], minlength=len(sizes))
-        return (sizes / np.maximum(labelled, 1))[clusters[self.places]]
+        return (sizes / np.maximum(labelled, 1))[clusters[self.places]] * self.weights
 
 
-def _thinned(y: np.ndarray, clusters: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """(places, weights): at most ENOUGH labels, every term and cluster keeping a fair part; weights stay at one, so
-    that labels keep their proportion to the unlabelled images."""
+def _thinned(y: np.ndarray, clusters: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Places of at most ENOUGH labels, every term and cluster keeping a fair part."""
     if len(y) <= ENOUGH:
-        return np.arange(len(y)), np.ones(len(y))
+        return np.arange(len(y))
     order = rng.permutation(len(y))
     _, cell = np.unique(np.stack([y, clusters])[:, order], axis=1, return_inverse=True)
     by_cell = np.argsort(cell, kind="stable")
@@ -162,7 +166,7 @@ def _thinned(y: np.ndarray, clusters: np.ndarray, rng: np.random.Generator) -> t
     rank = np.empty(len(y), np.int64)
     rank[by_cell] = np.arange(len(y)) - np.repeat(np.cumsum(counts) - counts, counts)
     chosen = order[np.argsort(rank, kind="stable")[:ENOUGH]]
-    return np.sort(chosen), np.ones(ENOUGH)
+    return np.sort(chosen)
 
 
 def _unlabelled(data: Inputs, places: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
@@ -170,13 +174,14 @@ def _unlabelled(data: Inputs, places: np.ndarray, size: int, rng: np.random.Gene
     return rng.permutation(free)[:size]
 
 
-def _dealt(y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """A fold for every label (n,), the labels of each term spread over all folds."""
-    order = rng.permutation(len(y))
-    order = order[np.argsort(y[order], kind="stable")]
-    fold = np.empty(len(y), np.int64)
-    fold[order] = np.arange(len(y)) % min(FOLDS, len(y))
-    return fold
+def _dealt(y: np.ndarray, acts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A fold for every label (n,): acts stay whole, those of each term are spread over all folds."""
+    _, first, act = np.unique(acts, return_index=True, return_inverse=True)
+    order = rng.permutation(len(first))
+    order = order[np.argsort(y[first][order], kind="stable")]
+    fold = np.empty(len(first), np.int64)
+    fold[order] = np.arange(len(first)) % min(FOLDS, len(first))
+    return fold[act]
 
 
 def suggestions(probabilities: np.ndarray, terms: np.ndarray, refused: Sequence[tuple[np.ndarray, int]] = ()
