@@ -1,5 +1,6 @@
 """Fitting a Bayesian mixture: what the four models have in common."""
 
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -50,7 +51,8 @@ class BayesianMixture(FittedEstimator):
         """Learns clusters of rows X (N, D): an array, a memmap or the path of a .npy file.
 
         `groups` names the dive or album of every row; `start` gives cluster numbers to begin with. `on_step` hears of
-        every iteration and may raise Cancelled: the clusters found so far then stay usable, only `labels_` is missing.
+        every iteration and may raise Cancelled: the clusters found so far, perhaps on a sample of the rows only, then
+        stay usable, and `labels_` is missing.
         With a checkpoint, a fit that was killed goes on where it last saved.
         """
         self._check_parameters()
@@ -89,7 +91,8 @@ class BayesianMixture(FittedEstimator):
     def _generator(self) -> np.random.Generator:
         return np.random.default_rng(self.random_state)
 
-    def _prepared(self, source, index, n_groups, machine, course) -> tuple[Observations, Model]:
+    def _prepared(self, source: np.ndarray | Path, index: np.ndarray, n_groups: int, machine: Compute,
+                  course: Course) -> tuple[Observations, Model]:
         family = family_named(self.observation)
         summary = summarised(source, machine, course.pulse)
         frame = family.frame(summary)

@@ -111,7 +111,7 @@ class Observations:
         return np.concatenate(list(self.map(sweep.log_norms, scorer)))
 
     def map(self, function: Callable, *shared: Any) -> Iterator:
-        return self.compute.map(self.chunks, function, *shared, after_each=self.pulse)
+        return self._machine.map(self.chunks, function, *shared, after_each=self.pulse)
 
     def given(self, kind: Any, resp: np.ndarray) -> Statistics:
         """The statistics of responsibilities (N, K) that somebody else gives."""
@@ -150,4 +150,9 @@ class Observations:
         return max(ROWS_HERE, -(-len(self) // (CHUNKS_PER_WORKER * self.compute.workers)))
 
     def _sum(self, function: Callable, *shared: Any) -> Any:
-        return self.compute.map_reduce(self.chunks, function, operator.add, *shared, after_each=self.pulse)
+        return self._machine.map_reduce(self.chunks, function, operator.add, *shared, after_each=self.pulse)
+
+    @cached_property
+    def _machine(self) -> Compute:
+        """A single chunk is worked on in this thread: handing it over would cost more than it brings."""
+        return self.compute if len(self.chunks) > 1 else InOrder()
