@@ -41,10 +41,11 @@ class Index:
         return len(self.entries())
 
     def find(self, key: bytes) -> Spot | None:
-        entries, prefix = self._entries, prefix_of(key)  # one reference: another thread may merge meanwhile
+        prefix = prefix_of(key)
         recent = self._recent.get(prefix)
         if recent is not None:
             return recent if recent.length != GONE else None
+        entries = self._entries  # only now: what another thread has merged meanwhile is in them
         at = int(np.searchsorted(entries["prefix"], np.uint64(prefix)))
         if at < len(entries) and int(entries["prefix"][at]) == prefix:
             return Spot(int(entries["offset"][at]), int(entries["length"][at]))

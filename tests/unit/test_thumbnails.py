@@ -1,6 +1,7 @@
 """The thumbnail library: what goes in comes out, and damage costs only what was damaged."""
 
 import hashlib
+from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 
 import numpy as np
@@ -173,6 +174,23 @@ def test_more_thumbnails_than_the_recent_ones_are_all_found(folder):
         library.add_many((sha(n), 128, b"j%d" % n) for n in range(start, start + 1500))
     assert library.missing([sha(n) for n in range(9000)], 128) == []
     assert ThumbnailLibrary(folder).get(sha(8999), 128) == b"j8999"
+
+
+def test_threads_store_and_read_at_once(folder):
+    library = ThumbnailLibrary(folder)
+
+    def store_and_read(who):
+        for number in range(who, 6_000, 6):
+            library.add(sha(number), 128, b"j%d" % number)
+            for known in range(who, number + 1, 600):  # above all while another thread sorts the latest in
+                if library.get(sha(known), 128) != b"j%d" % known:
+                    return f"{known} is not found"
+        return None
+
+    with ThreadPoolExecutor(6) as pool:
+        assert set(pool.map(store_and_read, range(6))) == {None}
+    assert [library.get(sha(number), 128) for number in range(6_000)] == [b"j%d" % number for number in range(6_000)]
+    assert library.verify()[0].damaged_bytes == 0
 
 
 def test_the_large_view_is_made_from_the_original_and_kept(folder, tmp_path):
