@@ -1,6 +1,7 @@
 """What is known of the rows before a model sees them: extent, mean, covariance, and whether all of them are numbers."""
 
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
@@ -43,7 +44,17 @@ class Summary:
 
 def summarised(source, compute: Compute, pulse=None) -> Summary:
     """Raises where a value is not a finite number."""
-    found = compute.map_reduce(rows(source), _of_chunk, _added, after_each=pulse)
+    return _sound(compute.map_reduce(rows(source), _of_chunk, _added, after_each=pulse))
+
+
+def refuse_gaps(source, compute: Compute) -> None:
+    """Raises where a value is not a finite number; cheaper where nothing else of a summary is wanted."""
+    troubled = [found for found in compute.map(rows(source), _trouble_in) if found is not None]
+    if troubled:
+        _sound(reduce(_added, troubled))
+
+
+def _sound(found: Summary) -> Summary:
     if found.bad:
         raise fail(f"X row {found.first_bad}", f"contains {found.trouble} ({found.bad} such rows in all)",
                    "leave these rows out or fill the gaps first")
@@ -54,9 +65,19 @@ def _added(a: Summary, b: Summary) -> Summary:
     return a + b
 
 
-def _of_chunk(chunk: RowChunk) -> Summary:
+def _trouble_in(chunk: RowChunk) -> Summary | None:
+    X = _values(chunk)
+    with np.errstate(invalid="ignore", over="ignore"):
+        return None if np.isfinite(X.sum()) else _with_trouble(chunk, X)
+
+
+def _values(chunk: RowChunk) -> np.ndarray:
     held = read_rows(chunk.source, chunk.start, chunk.stop) if chunk.travels_light else chunk.read()
-    X = np.asarray(held, dtype=np.float64)
+    return np.asarray(held, dtype=np.float64)
+
+
+def _of_chunk(chunk: RowChunk) -> Summary:
+    X = _values(chunk)
     with np.errstate(invalid="ignore", over="ignore"):
         mean = X.mean(0)
     if np.isfinite(mean).all():

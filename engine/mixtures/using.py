@@ -12,7 +12,7 @@ from engine.mixtures.estimator import Estimator
 from engine.mixtures.fitted import FittedMixture, Folded
 from engine.mixtures.model import Scorer
 from engine.mixtures.observations import Observations, nothing
-from engine.mixtures.summary import summarised
+from engine.mixtures.summary import refuse_gaps
 from engine.problems import fail, unknown
 
 
@@ -26,9 +26,13 @@ class FittedEstimator(Estimator):
 
     def predict(self, X: Any, groups: Any = None, *, compute: Compute | None = None) -> np.ndarray:
         """The likeliest cluster of every row. Groups the model was not fitted to are folded in as new dives."""
+        return self.assign(X, groups, compute=compute)[0]
+
+    def assign(self, X: Any, groups: Any = None, *, compute: Compute | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """The likeliest cluster of every row, and how much of the row it owns, (N,) each."""
         data, scorer = self._seen(X, groups, compute)
         with blas_threads(1):
-            return data.nearest(scorer)[0]
+            return data.nearest(scorer)
 
     def predict_proba(self, X: Any, groups: Any = None, *, compute: Compute | None = None) -> np.ndarray:
         """How much of every row each cluster owns (N, K)."""
@@ -109,7 +113,7 @@ class FittedEstimator(Estimator):
         N, D = checking.width_of(source)
         checking.same_columns(D, self.n_features_in_, type(self).__name__)
         machine = compute or LocalThreads()
-        summarised(source, machine)
+        refuse_gaps(source, machine)
         names, index = checking.numbered(groups if self._sees_groups else None, N)
         return Observations(source, index, len(names), self.mixture_.frame, machine, nothing), names
 

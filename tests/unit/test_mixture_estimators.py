@@ -223,6 +223,7 @@ def test_predicting_the_rows_fitted_to_gives_their_labels(name):
     owned = model.predict_proba(X, DIVES)
     assert owned.sum(1) == pytest.approx(np.ones(len(X)))
     assert (owned.argmax(1) == model.labels_).all()
+    assert model.assign(X, DIVES)[1] == pytest.approx(owned.max(1), abs=1e-6)
 
 
 def test_a_row_is_judged_by_the_shares_of_its_own_dive():
@@ -442,6 +443,11 @@ def test_parameters_that_make_no_sense_are_refused(parameter, value):
 def test_a_misspelt_model_gets_the_nearest_name():
     with pytest.raises(BadInput, match="did you mean 'gmc'"):
         model_named("gmcc")
+
+
+def test_new_rows_with_gaps_are_refused():
+    with pytest.raises(BadInput, match=r"X row 17: contains NaN in column 2 \(1 such"):
+        GMC().fit(X, DIVES).predict(spoilt(np.nan), DIVES)
 
 
 def test_rows_of_other_columns_are_refused():
