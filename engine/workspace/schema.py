@@ -234,3 +234,77 @@ selection = Table(
     Column("images", LargeBinary, nullable=False),  # ids packed as those of label events
     Column("origin", JSON, nullable=False, default=dict),
 )
+
+# Asking many people: what is shown, to whom, and what they answered. Answers are never changed or deleted.
+crowd_campaign = Table(
+    "crowd_campaign", metadata, _id(),
+    Column("name", Text, nullable=False, unique=True),
+    Column("state", String(16), nullable=False),
+    Column("link", String(64), nullable=False, unique=True),  # the unguessable part of the address people are given
+    Column("settings", JSON, nullable=False),
+    Column("images", LargeBinary, nullable=False),  # int64 ids; an item is the place of its image among them
+    Column("count", Integer, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("expires_at", Moment, nullable=False),
+    CheckConstraint("state in ('draft', 'open', 'paused', 'closed')", name="state"),
+)
+
+crowd_task = Table(
+    "crowd_task", metadata, _id(),
+    _of("crowd_campaign"),
+    Column("number", Integer, nullable=False),
+    Column("kind", String(16), nullable=False),
+    Column("items", JSON, nullable=False),
+    Column("wanted", Integer, nullable=False),  # answers by different people
+    Column("given", Integer, nullable=False, default=0),  # answers and tasks under way
+    Column("round", Integer, nullable=False, default=1),
+    UniqueConstraint("crowd_campaign_id", "number"),
+    CheckConstraint("kind in ('task', 'practice')", name="kind"),
+    Index("ix_crowd_task_open", "crowd_campaign_id", "kind", "given"),
+)
+
+crowd_worker = Table(
+    "crowd_worker", metadata, _id(),
+    _of("crowd_campaign"),
+    Column("number", Integer, nullable=False),  # from 0, as judgements count workers
+    Column("secret", String(64), nullable=False, unique=True),  # SHA-256 of what the worker's browser keeps
+    Column("nickname", Text, nullable=False, default=""),
+    Column("state", String(16), nullable=False),
+    Column("joined_at", Moment, nullable=False),
+    Column("gold_asked", Integer, nullable=False, default=0),
+    Column("gold_right", Integer, nullable=False, default=0),
+    UniqueConstraint("crowd_campaign_id", "number"),
+    CheckConstraint("state in ('practice', 'working', 'stopped')", name="state"),
+)
+
+crowd_assignment = Table(
+    "crowd_assignment", metadata, _id(),
+    _of("crowd_task"),
+    _of("crowd_worker"),
+    Column("key", String(64), nullable=False, unique=True),  # opens the images of this task and no others
+    Column("shown", JSON, nullable=False),  # the items in the order they are displayed
+    Column("state", String(16), nullable=False),
+    Column("given_at", Moment, nullable=False),
+    Column("due_at", Moment, nullable=False),
+    UniqueConstraint("crowd_task_id", "crowd_worker_id"),
+    CheckConstraint("state in ('given', 'lapsed', 'answered')", name="state"),
+    Index("ix_crowd_assignment_worker", "crowd_worker_id", "state"),
+)
+
+crowd_answer = Table(
+    "crowd_answer", metadata, _id(),
+    Column("assignment_id", Id, ForeignKey("crowd_assignment.id", ondelete="CASCADE"), nullable=False, unique=True),
+    Column("submission", String(64), nullable=False),  # the browser's word for this answer: sent again, it is the same
+    Column("groups", JSON, nullable=False),  # a number or null for each item shown
+    Column("seconds", Float, nullable=False),
+    Column("at", Moment, nullable=False),
+)
+
+crowd_refusal = Table(
+    "crowd_refusal", metadata, _id(),
+    Column("crowd_campaign_id", Id, ForeignKey("crowd_campaign.id", ondelete="CASCADE")),
+    Column("worker", Integer),
+    Column("what", Text, nullable=False),
+    Column("at", Moment, nullable=False),
+    Index("ix_crowd_refusal_campaign", "crowd_campaign_id", "at"),
+)
