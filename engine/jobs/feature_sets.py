@@ -64,8 +64,7 @@ class Target:
 def target_for(workspace: Workspace, word: str, request: Request, name: str | None = None) -> Target:
     """The set of a word, by default named after it; one that is there has to have been made in the same way."""
     name = name or (f"{word}-water" if request.water else word)
-    choices = request.choices
-    recipe = load(request.like, cache=choices.cache) if request.like else descriptor_named(word, choices)
+    recipe = _learned_elsewhere(word, request) if request.like else descriptor_named(word, request.choices)
     extractor = described(recipe) | {"word": word, "water": request.water}
     place = workspace.folder / "describing" / name
     if name in workspace.features and not request.again:
@@ -130,6 +129,14 @@ def _ordered(parts: DescribedParts) -> Iterator[Described]:
         yield in_order(whole)
     else:
         yield from whole
+
+
+def _learned_elsewhere(word: str, request: Request) -> Descriptor:
+    found, meant = load(request.like, cache=request.choices.cache), descriptor_named(word, request.choices)
+    if found.name != meant.name:
+        raise fail(str(request.like), f"holds what {found.name} has learned, not {meant.name}",
+                   "give the folder of a set of the same kind")
+    return found
 
 
 def _check_alike(name: str, there: Sidecar, asked: Mapping[str, Any]) -> None:

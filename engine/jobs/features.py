@@ -39,7 +39,7 @@ from engine.jobs.describing import Answer, Picture, Plan, catalogued, clear, col
 from engine.jobs.description_parts import DescribedParts
 from engine.jobs.feature_sets import Request, Target, publish, refuse_emptiness, target_for
 from engine.jobs.waters import by_group, water_of
-from engine.problems import BadInput, fail
+from engine.problems import BadInput, fail, unknown
 from engine.progress import Progress
 from engine.workspace import Workspace
 
@@ -47,6 +47,9 @@ CHUNK = 4            # images handed to a worker at a time: a thread notices a c
 BATCH = 256          # images between two writes of what was described
 DICTIONARY_FROM = 400  # images for dictionary and filters, which are made of 50,000 of their patches
 SHOWN = 20           # problems in the result; all are in the log and in the library
+
+SAID = frozenset(("kinds", "collection", "name", "dimension", "raw", "onnx", "input_size", "mean", "deviation", "water",
+                  "again", "seed", "learn_from", "like", "cache", "scheduler", "workers"))
 
 Thing = TypeVar("Thing")
 
@@ -76,9 +79,10 @@ class Run:
 def features(job: JobContext, workspace: Workspace, **said: Any) -> dict[str, Any]:
     """Makes or continues the feature sets of the `kinds` (words of DESCRIPTORS), for all images or one `collection`.
 
-    Also: name, dimension, raw, onnx, input_size, mean, deviation, water, again, seed, learn_from, like, cache,
-    scheduler, workers; as `benthoscope features --help` explains them.
+    The other parameters (SAID) are as `benthoscope features --help` explains them.
     """
+    for word in said.keys() - SAID:
+        raise unknown("parameters of features", word, SAID)
     request, notes = request_of(workspace, said), []
     targets = _targets(workspace, said, request, notes)
     pictures = pictures_of(workspace, said.get("collection"), targets)

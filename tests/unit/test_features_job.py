@@ -218,6 +218,14 @@ def test_what_one_campaign_learned_can_be_used_in_another(workspace, tmp_path):
         assert np.abs(other.features.open("colour").X - own.X[:4]).max() < 1e-5
 
 
+def test_what_another_kind_has_learned_is_refused_and_so_is_a_misspelt_parameter(workspace, tmp_path):
+    add(workspace, tmp_path, range(4))
+    run(workspace, kinds=["mean"])
+    learned = folder_of(workspace, workspace.features.open("mean").sidecar) / "descriptor"
+    assert "holds what mean-colour has learned" in failure(workspace, kinds=["colour"], like=str(learned))
+    assert "did you mean 'kinds'" in failure(workspace, kind=["mean"])
+
+
 def test_a_collection_can_be_described_alone(workspace, tmp_path):
     add(workspace, tmp_path, range(4))
     assert run(workspace, kinds=["mean"], collection="campaign")["sets"][0]["added"] == 4
