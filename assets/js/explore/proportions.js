@@ -2,7 +2,7 @@
 
 import {h} from "../dom.js"
 
-const LEAST = 0.002 // shares below it are too narrow to see
+const LEAST = 0.004 // shares below it are too narrow to see
 
 export function render({model}) {
   const table = h("div", {class: "proportions", role: "list"})

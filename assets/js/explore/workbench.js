@@ -64,6 +64,8 @@ function separator(bench, sizes, side, way, title) {
     bench.dispatchEvent(new Event("sized"))
   }
   bar.addEventListener("pointerdown", (event) => {
+    event.preventDefault() // or the browser selects text and takes the pointer for itself
+    bar.focus()
     bar.setPointerCapture(event.pointerId)
     const moved = (next) => {
       const box = bench.getBoundingClientRect()

@@ -1,0 +1,283 @@
+"""Explore and the view of a dive, in a real browser."""
+
+import csv
+import io
+import math
+import re
+
+import pytest
+
+from tests.browser.conftest import LAPTOP, LARGE
+
+TOLD = ".explorebar .told"
+
+
+def opened(tab, slug="explore", at=None, **settings):
+    """The page once tiles, points and cards are drawn."""
+    page = tab(slug, at, **settings)
+    page.locator(".tile img").first.wait_for()
+    if slug.startswith("explore"):
+        page.locator(".pane.embedding .plane[data-drawn]").wait_for()
+        page.locator(".cards .card").first.wait_for()
+    return page
+
+
+def number(page, selector=TOLD):
+    return int(re.sub(r"\D", "", page.locator(selector).inner_text().split("of")[0]) or 0)
+
+
+def wait_told(page, text):
+    page.locator(TOLD).filter(has_text=text).wait_for()
+
+
+def circle(page, pane, radius=0.45, keys=()):
+    """Draws a lasso around the middle of a pane; `radius` is a share of its smaller side."""
+    box = page.locator(f".pane.{pane} .stage").first.bounding_box()
+    x, y, far = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, radius * min(box["width"], box["height"])
+    for key in keys:
+        page.keyboard.down(key)
+    page.mouse.move(x + far, y)
+    page.mouse.down()
+    for step in range(25):
+        page.mouse.move(x + far * math.cos(step / 12 * math.pi), y + far * math.sin(step / 12 * math.pi))
+    page.mouse.up()
+    for key in keys:
+        page.keyboard.up(key)
+
+
+def until(page, ask, true, seconds=10):
+    """What `ask` gives once that is true."""
+    for _ in range(20 * seconds):
+        if true(found := ask()):
+            return found
+        page.wait_for_timeout(50)
+    raise AssertionError(f"still {ask()} after {seconds} s")
+
+
+def be(page, name="Ada"):
+    page.get_by_role("button", name="Say who you are").click()
+    page.get_by_label("Your name").fill(name)
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name=f"Person: {name}").wait_for()
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("size", [LAPTOP, LARGE], ids=["laptop", "large"])
+def test_explore_looks_as_it_should(tab, screenshot, size, dark):
+    page = opened(tab, size=size, dark=dark)
+    page.wait_for_load_state("networkidle")
+    screenshot(page, f"explore-{size['width']}-{'dark' if dark else 'light'}")
+    for pane in ("Clusters", "Embedding", "Map", "Gallery"):
+        box = page.get_by_role("region", name=pane).bounding_box()
+        assert box["width"] > 150 and box["height"] > 100
+        assert box["x"] + box["width"] <= size["width"] and box["y"] + box["height"] <= size["height"] + 1
+
+
+def test_a_lasso_selects_and_a_second_one_takes_away(tab):
+    page = opened(tab)
+    page.locator(".pane.embedding .stage").focus()
+    page.keyboard.press("l")
+    circle(page, "embedding")
+    wait_told(page, "selected")
+    many = number(page)
+    assert many > 5
+    page.locator(f".gallery[data-length='{many}']").wait_for()
+    circle(page, "embedding", 0.2, keys=["Control"])
+    page.locator(f".gallery[data-length]:not([data-length='{many}'])").wait_for()
+    assert 0 < number(page) < many
+
+
+def test_escape_clears_the_selection_and_shows_all_again(tab):
+    page = opened(tab)
+    total = number(page)
+    page.locator(".card").first.get_by_role("button", name="Select").click()
+    wait_told(page, "selected")
+    page.locator(".scroller").focus()
+    page.keyboard.press("Escape")
+    wait_told(page, "images")
+    assert number(page) == total
+    page.locator(f".gallery[data-length='{total}']").wait_for()
+
+
+def test_an_opened_cluster_has_an_address_that_reloads_and_goes_back(tab):
+    page = opened(tab)
+    card = page.locator(".card").first
+    cluster = card.get_attribute("data-cluster")
+    card.get_by_role("button", name="Show only").click()
+    page.wait_for_url(f"**cluster={cluster}**")
+    page.locator(".chip", has_text=f"Cluster {cluster}").first.wait_for()
+    shown = number(page)
+    page.reload()
+    page.locator(f".gallery[data-length='{shown}']").wait_for()
+    page.locator(".chip", has_text=f"Cluster {cluster}").first.wait_for()
+    page.locator(".card.open").get_by_role("button", name="Show all").click()
+    page.wait_for_url(lambda url: "cluster" not in url)
+    page.go_back()
+    page.locator(f".gallery[data-length='{shown}']").wait_for()
+
+
+def test_tiles_are_walked_selected_and_opened_by_keys(tab):
+    page = opened(tab)
+    page.locator(".scroller").focus()
+    for key in ("ArrowRight", "ArrowRight", " ", "ArrowDown", " "):
+        page.keyboard.press(key)
+    wait_told(page, "2 selected")
+    assert page.locator(".tile[aria-selected=true]").count() == 2
+    page.keyboard.press("Enter")
+    viewer = page.get_by_role("dialog", name="Image")
+    viewer.get_by_text("Dive").first.wait_for()
+    first = viewer.locator("h2").inner_text()
+    page.keyboard.press("ArrowRight")
+    viewer.locator("h2").filter(has_not_text=first).wait_for()
+    assert viewer.get_by_role("group", name="Neighbours along the track").locator("img").count() > 1
+    page.keyboard.press("Escape")
+    viewer.wait_for(state="hidden")
+
+
+def test_shift_selects_a_range_and_a_rubber_band_what_it_touches(tab):
+    page = opened(tab)
+    tiles = page.locator(".tile")
+    page.locator("#tile-0").click()
+    page.locator("#tile-4").click(modifiers=["Shift"])
+    wait_told(page, "5 selected")
+    first, other = page.locator("#tile-0").bounding_box(), page.locator("#tile-1").bounding_box()
+    page.mouse.move(first["x"] + 20, first["y"] + 20)
+    page.mouse.down()
+    page.mouse.move(other["x"] + 30, other["y"] + 40, steps=5)
+    page.mouse.up()
+    wait_told(page, "2 selected")
+    assert tiles.count() > 2
+
+
+def test_the_viewer_zooms_into_the_original(tab):
+    page = opened(tab)
+    page.locator("#tile-0").dblclick()
+    viewer = page.get_by_role("dialog", name="Image")
+    page.keyboard.press("+")
+    page.keyboard.press("+")
+    viewer.locator(".stage img[src*='/file']").wait_for()
+    assert "scale(2.56" in viewer.locator(".stage img").get_attribute("style")
+    page.keyboard.press("0")
+    assert "scale(1)" in viewer.locator(".stage img").get_attribute("style")
+
+
+def test_colours_follow_any_number_with_a_legend(tab):
+    page = opened(tab)
+    page.get_by_label("Colour by").select_option("depth")
+    page.locator(".legend .ramp").wait_for()
+    page.wait_for_url("**colour=depth**")
+    assert " m" in page.locator(".legend").inner_text()
+
+
+def test_tiles_can_be_grouped_by_dive(tab):
+    page = opened(tab)
+    page.get_by_label("Group by").select_option("dive")
+    page.locator(".heading").first.wait_for()
+    page.wait_for_url("**group=dive**")
+
+
+def test_one_pane_fills_the_page_by_its_number(tab):
+    page = opened(tab)
+    page.locator("body").click(position={"x": 5, "y": 400})
+    page.keyboard.press("4")
+    page.get_by_role("region", name="Clusters").wait_for(state="hidden")
+    assert page.get_by_role("region", name="Gallery").bounding_box()["width"] > 1000
+    page.wait_for_url("**pane=gallery**")
+    page.keyboard.press("4")
+    page.get_by_role("region", name="Clusters").wait_for()
+
+
+def test_borders_between_panes_move_by_mouse_and_by_keys(tab):
+    page = opened(tab)
+    pane = page.get_by_role("region", name="Clusters")
+    border = page.get_by_role("separator", name="Width of the clusters")
+    before, place = pane.bounding_box()["width"], border.bounding_box()
+    page.mouse.move(place["x"] + 3, place["y"] + 200)
+    page.mouse.down()
+    page.mouse.move(place["x"] + 120, place["y"] + 200, steps=4)
+    page.mouse.up()
+    wider = until(page, lambda: pane.bounding_box()["width"], lambda width: width > before + 80)
+    border.focus()
+    page.keyboard.press("ArrowLeft")
+    until(page, lambda: pane.bounding_box()["width"], lambda width: width < wider)
+
+
+def test_a_selection_is_labelled_and_the_label_taken_back(own, tab):
+    page = opened(tab, at=own)
+    be(page)
+    page.locator(".card").first.get_by_role("button", name="Select").click()
+    wait_told(page, "selected")
+    count = number(page)
+    page.get_by_label("Label for the selected images").fill("Kelp")
+    page.keyboard.press("Enter")
+    page.get_by_text(f"Labelled {count} images Kelp").wait_for()
+    page.locator(".card header b", has_text="Kelp").first.wait_for()
+    page.get_by_role("button", name="Undo").click()
+    page.locator(".card header b", has_text="Kelp").wait_for(state="detached")
+
+
+def test_a_selection_is_saved_exported_and_split_off(own, tab):
+    page = opened(tab, at=own)
+    be(page)
+    page.locator(".card").first.get_by_role("button", name="Select").click()
+    wait_told(page, "selected")
+    count, clusters = number(page), page.locator(".card").count()
+    page.get_by_role("button", name="More to do with the selection").click()
+    page.get_by_label("Name of the selection").fill("edge")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**saved=1**")
+    page.get_by_role("button", name="More to do with the selection").click()
+    with page.expect_download() as waiting:
+        page.get_by_role("link", name="Export as CSV").click()
+    rows = list(csv.DictReader(io.StringIO(waiting.value.path().read_text())))
+    assert len(rows) == count and {"path", "cluster", "depth", "label"} <= set(rows[0])
+    page.reload()
+    wait_told(page, f"{count} selected")
+    page.get_by_role("button", name="More to do with the selection").click()
+    page.get_by_text("Split off as a cluster").click()
+    page.get_by_text(f"as cluster {clusters}").wait_for()
+
+
+def test_nobody_labels_without_a_name_and_is_told_so(own, tab):
+    page = opened(tab, at=own)
+    page.locator(".card").first.get_by_role("button", name="Select").click()
+    wait_told(page, "selected")
+    page.get_by_label("Label for the selected images").fill("Kelp")
+    page.keyboard.press("Enter")
+    page.get_by_text("give your name").wait_for()
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_a_dive_shows_its_track_its_sequence_and_its_like(tab, screenshot, dark):
+    page = opened(tab, "dive?dive=2", dark=dark)
+    page.locator(".plane[data-drawn]").wait_for()
+    page.wait_for_load_state("networkidle")
+    screenshot(page, f"dive-{'dark' if dark else 'light'}")
+    page.locator(".mixture.current").wait_for()
+    before = page.locator(".gallery[data-length]").get_attribute("data-length")
+    page.locator(".mixture.current .part").nth(1).click()
+    page.locator(f".gallery[data-length]:not([data-length='{before}'])").wait_for()
+    page.wait_for_url("**cluster=**")
+
+
+def test_an_empty_workspace_says_the_next_step(blank, tab, screenshot):
+    page = tab("explore", blank)
+    page.get_by_role("link", name="Go to Library").wait_for()
+    screenshot(page, "explore-empty")
+
+
+def test_every_control_of_explore_has_a_name(tab):
+    page = opened(tab)
+    nameless = page.evaluate("""() => {
+      const found = []
+      const walk = (root) => root.querySelectorAll('*').forEach((element) => {
+        if (element.shadowRoot) walk(element.shadowRoot)
+        if (!element.matches('button, select, input, a[href]')) return
+        const label = element.labels?.[0]?.textContent.trim()
+        const told = element.getAttribute('aria-label') || element.textContent.trim() || element.title || label
+        if (!told) found.push(element.outerHTML.slice(0, 120))
+      })
+      walk(document)
+      return found
+    }""")
+    assert nameless == []
