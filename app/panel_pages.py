@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 import panel as pn
-from bokeh.document import Document
 from bokeh_fastapi.handler import WSHandler
 from fastapi import FastAPI
 from panel.io.fastapi import add_applications
@@ -13,18 +12,20 @@ from app.components.shell import framed
 from app.pages.registry import PAGES, Page
 from app.state.app_state import AppState
 
-UNUSED = 15_000  # milliseconds a session without a connection lives on: a reload or a sleeping laptop finds it again
-CHECK = 5_000
+CHECKS = 3  # looks for sessions that have ended, in the time they live on
 
 
-def mount_pages(api: FastAPI, app: AppState, *, threads: int, secret: bytes) -> None:
+def mount_pages(api: FastAPI, app: AppState, *, threads: int, secret: bytes, linger: float) -> None:
+    """Sessions without a connection live on for `linger` seconds: a reload or a short loss of the network finds its
+    page again."""
     _let_go_of_closed_tabs()
     pn.config.nthreads = threads  # pn.serve's num_threads is ignored; without threads one slow callback stops everybody
     pn.extension(notifications=False)  # Panel's notifications keep the document of every session for ever
     pages = {f"/{page.slug}": _opener(page, app) for page in PAGES}
     titles = {f"/{page.slug}": f"{page.title} · {app.workspace.name}" for page in PAGES}
     add_applications(pages, app=api, title=titles, secret_key=secret, sign_sessions=True,
-                     check_unused_sessions_milliseconds=CHECK, unused_session_lifetime_milliseconds=UNUSED)
+                     check_unused_sessions_milliseconds=round(1000 * linger / CHECKS),
+                     unused_session_lifetime_milliseconds=round(1000 * linger))
 
 
 def _opener(page: Page, app: AppState) -> Callable[[], Any]:
@@ -50,11 +51,3 @@ def _let_go_of_closed_tabs() -> None:
 
     ws_connect.lets_go = True
     WSHandler.ws_connect = ws_connect
-
-
-def documents() -> list[Document]:
-    """All documents alive in this process, for the test that none stays."""
-    import gc
-
-    gc.collect()
-    return [found for found in gc.get_objects() if isinstance(found, Document)]

@@ -28,6 +28,7 @@ class ServerSettings:
     token: str = field(default_factory=new_token)   # empty: everybody who reaches the port may come in
     threads: int = 4                                # for what sessions do, so that they do not wait for each other
     run_jobs: bool = True
+    linger: float = 15                              # seconds a session outlives its connection
     tiles: tuple[str, ...] = ()                     # hosts of map tiles a person allowed
 
     @property
@@ -57,7 +58,8 @@ def create_app(workspace: Workspace, settings: ServerSettings | None = None) -> 
     api.state.settings = settings
     add_failures(api)
     rest.include(api)
-    mount_pages(api, state, threads=settings.threads, secret=new_token().encode())
+    mount_pages(api, state, threads=settings.threads, secret=new_token().encode(),
+                linger=settings.linger)
     api.add_middleware(SecurityHeaders, extra_images=settings.tiles)
     api.add_middleware(Guard, door=door(settings), cookie="benthoscope")
     return api

@@ -6,6 +6,7 @@ from urllib.parse import unquote
 
 import panel as pn
 import panel_material_ui as pmui
+from panel.util import edit_readonly
 
 from app.components.look import FRAME, theme_config
 from app.components.module import asset_url
@@ -26,12 +27,22 @@ def framed(page: Page, app: AppState) -> pmui.Page:
     frame = pmui.Page(
         title="", header=[bar], sidebar=[Navigation(pages=_pages(page), sizing_mode="stretch_both")],
         main=[_body(page, session)], sidebar_width=WIDTH, sidebar_resizable=False, theme_toggle=False,
-        dark_theme=session.theme == "dark", theme_config=theme_config(), sx=FRAME, busy_indicator="linear",
+        dark_theme=session.theme == "dark", theme_config=theme_config(), sx=FRAME, busy_indicator=None,
         css_files=[asset_url("css/look.css")], raw_css=[_first_colours(session.theme)], favicon=None,
         meta_name="Benthoscope", meta_title=f"{page.title} · {app.workspace.name}",
     )
+    _let_go_of_busy(frame)
     _in_step(session, bar, frame)
     return frame
+
+
+def _let_go_of_busy(frame: pmui.Page) -> None:
+    """Page follows `pn.state.busy`, which then holds every page ever shown (panel-material-ui 0.16.6); and it tells of
+    the work of all sessions, not of this one's."""
+    with edit_readonly(frame):
+        frame.busy = False
+    for _, watcher in frame._param__private.ref_watchers:  # a plain value ends the reference but not its watcher
+        pn.state.param.unwatch(watcher)
 
 
 def _body(page: Page, session: Session) -> Any:

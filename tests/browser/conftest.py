@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Empty, Queue
@@ -59,7 +59,11 @@ class Server:
     def stop(self) -> int:
         """As Ctrl-C does; the exit code."""
         self.process.send_signal(signal.SIGINT)
-        return self.process.wait(30)
+        try:
+            return self.process.wait(30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise
 
 
 @dataclass
@@ -92,9 +96,14 @@ class Watch:
 def start_server(workspace: Path, *words: str) -> Server:
     """`benthoscope serve` on a free port, once it answers."""
     run = [sys.executable, "-c", "from app.cli import main; main()", "serve", str(workspace), "--no-browser", *words]
+    return started(run, workspace.parent)
+
+
+def started(run: Sequence[str], folder: Path) -> Server:
+    """A server run by this command, once it has printed its address."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
     process = subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1,
-                               env=environment, cwd=workspace.parent)
+                               env=environment, cwd=folder)
     said: Queue[str] = Queue()
     threading.Thread(target=lambda: [said.put(line) for line in process.stdout], daemon=True).start()
     told = []

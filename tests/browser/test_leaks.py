@@ -1,0 +1,52 @@
+"""A server that runs for weeks gives back what closed tabs had."""
+
+import os
+import sys
+import time
+
+import httpx
+import pytest
+
+from tests.browser.conftest import ROOT, Server, started
+
+SESSIONS = 20
+MEGABYTES = 10
+PATIENCE = 30  # seconds for the last session to end
+FEW = 4        # documents that first calls leave behind (Bokeh's own, Panel's clean-up); they do not grow
+
+
+@pytest.fixture
+def watched(clustered):
+    running = started([sys.executable, "-m", "tests.browser.watched_server", str(clustered)], ROOT)
+    yield running
+    running.stop()
+
+
+def told(server: Server) -> dict[str, float]:
+    return httpx.get(f"{server.base}/documents", headers={"authorization": f"Bearer {server.token}"}, timeout=30).json()
+
+
+def settled(server: Server) -> dict[str, float]:
+    """The figures once the sessions have ended, or after patience has."""
+    end = time.monotonic() + PATIENCE
+    time.sleep(3)
+    while (found := told(server))["documents"] > FEW and time.monotonic() < end:
+        time.sleep(0.5)
+    return found
+
+
+@pytest.mark.skipif(os.name != "posix", reason="resident memory is measured as Linux and macOS tell it")
+def test_twenty_sessions_opened_and_closed_leave_no_document_and_little_memory(tab, watched):
+    slugs = ("", "library", "explore", "runs", "jobs", "help")
+
+    def visits(count):
+        for number in range(count):
+            page = tab(slugs[number % len(slugs)], watched)
+            page.close()
+
+    visits(len(slugs))  # what the first visitor of each page loads is kept for the others
+    before = settled(watched)
+    visits(SESSIONS)
+    after = settled(watched)
+    assert after["documents"] <= before["documents"] <= FEW
+    assert after["megabytes"] - before["megabytes"] < MEGABYTES

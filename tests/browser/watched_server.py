@@ -1,0 +1,36 @@
+"""A server that tells how many documents are alive in it and how much memory it has; run by the test of leaks."""
+
+import gc
+import os
+import sys
+from pathlib import Path
+
+import psutil
+import uvicorn
+from bokeh.document import Document
+
+from app.ports import listening
+from app.server import ServerSettings, create_app, warm_up
+from app.serving import address_of
+from engine.workspace import Workspace
+
+
+def main(workspace: Path) -> None:
+    settings = ServerSettings(linger=1.5, run_jobs=False)
+    with Workspace.open(workspace) as opened:
+        api = create_app(opened, settings)
+
+        @api.get("/documents")
+        def documents() -> dict[str, float]:
+            gc.collect()
+            alive = sum(isinstance(found, Document) for found in gc.get_objects())
+            return {"documents": alive, "megabytes": psutil.Process(os.getpid()).memory_info().rss / 2**20}
+
+        warm_up(api.state.app)
+        held = listening(settings.host)
+        print(address_of(held, settings), flush=True)
+        uvicorn.Server(uvicorn.Config(api, log_level="warning", access_log=False)).run(sockets=[held])
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
