@@ -17,6 +17,7 @@ from app.state.dive import DiveView
 from app.state.dive_compare import compared, jensen_shannon
 from app.state.exemplar_book import EACH, ExemplarBook, book_of
 from app.state.explore import Explore
+from app.state.explore_warm import warm
 from app.state.ordering import likeness
 from app.state.outlines import outlines
 from app.state.selection import Selection
@@ -428,3 +429,12 @@ def test_the_words_of_the_controls_name_every_choice(explore):
     explore.colour = "depth"
     assert words.legend(explore)["ends"][0].endswith("m")
     assert SimpleNamespace(**explore_views.order(explore)["gallery"]).order_url.startswith("/api/v1/arrays/")
+
+
+def test_warming_leaves_nothing_slow_for_the_first_visitor(explore, monkeypatch):
+    warm(explore.app)
+    monkeypatch.setattr("app.state.shapes.measured", lambda *_: pytest.fail("measured again"))
+    monkeypatch.setattr("app.state.projections.quantised", lambda *_: pytest.fail("projected again"))
+    monkeypatch.setattr("app.state.app_state.read_columns", lambda *_: pytest.fail("read again"))
+    for part in {part for parts in FOLLOW.values() for part in parts}:
+        getattr(explore_views, part)(explore)
