@@ -6,6 +6,7 @@ found by splitting again on each. The last bound is that of all rows.
 
 from dataclasses import replace
 
+from engine.mixtures.births import born
 from engine.mixtures.course import State
 from engine.mixtures.search import Search, Start, Task
 from engine.mixtures.together import split_all
@@ -57,7 +58,7 @@ def _refined(task: Task, start: Start) -> Fit:
     """Converges from the beliefs of the level before, and splits while that gains."""
     fit, _ = task.settle(start)
     for _ in range(ROUNDS):
-        better = split_all(task, fit)
+        better = split_all(task, fit) or born(task, fit)
         if better is None:
             break
         fit, _ = task.settle(Start.after(better))

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from engine.distributions import log_evidence
+from engine.mixtures.births import born
 from engine.mixtures.model import Model, Scorer, Statistics
 from engine.mixtures.search import Start, Task, one_cluster
 from engine.mixtures.splitting import TOO_SMALL, Members, halve
@@ -20,11 +21,11 @@ JOINS_TRIED = 3     # pairs of clusters scored before joining is given up
 
 
 def together(task: Task, start: Start | None = None) -> Fit:
-    """Splits and joins until neither gains."""
+    """Splits, joins and adds clusters until none of it gains."""
     start = start or one_cluster(task)
     while True:
         fit, _ = task.settle(start)
-        better = split_all(task, fit) or join(task, fit)
+        better = split_all(task, fit) or join(task, fit) or born(task, fit)
         if better is None:
             return fit
         start = Start.after(better)

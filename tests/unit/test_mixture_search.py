@@ -7,6 +7,7 @@ import pytest
 
 from engine.compute import InOrder
 from engine.distributions import Dirichlet, GaussianWishart, GeneralisedDirichlet, NestedSticks
+from engine.mixtures.births import born
 from engine.mixtures.course import Course
 from engine.mixtures.levels import _sizes
 from engine.mixtures.model import Model
@@ -111,6 +112,33 @@ def test_every_search_takes_only_what_raises_the_bound(weights, search):
 def test_all_clusters_split_in_one_step_where_all_gain():
     task, truth = task_of(GeneralisedDirichlet())
     assert split_all(task, two_clusters(task, truth)).n_clusters == 4
+
+
+def scattered(n, seed=0):
+    """Two long crossed clusters, and a round one at their crossing that both swallow in part."""
+    rng = np.random.default_rng(seed)
+    kind = np.arange(n) % 50
+    X = np.where((kind < 24)[:, None], rng.standard_normal((n, 2)) * (30, 0.3), rng.standard_normal((n, 2)) * (0.3, 30))
+    X[kind > 47] = 6 * rng.standard_normal(((kind > 47).sum(), 2))
+    data = Observations(X, np.zeros(n, np.int32), 1, Frame(np.zeros(2), 1.0), InOrder())
+    model = Model(NestedSticks(), GaussianWishart.prior(X.mean(0), 4.0))
+    task = Task(model, data, Rule(), Course(n), np.random.default_rng(0))
+    return task, converge(model, data, data.labelled(model.clusters, (kind >= 24).astype(int)), Rule())
+
+
+@pytest.mark.parametrize("n", [4_000, 40_000])
+def test_rows_that_lie_badly_in_all_clusters_found_a_new_one_if_that_gains(n):
+    task, fit = scattered(n)
+    found = born(task, fit)
+    assert found.n_clusters == 3
+    assert found.bound > fit.bound
+    assert found.statistics.owned[2] == pytest.approx(0.04 * n, rel=0.5)
+
+
+def test_no_cluster_is_born_where_all_rows_lie_well():
+    task, truth = task_of(GeneralisedDirichlet())
+    fit = converge(task.model, task.data, task.data.labelled(task.model.clusters, truth), Rule())
+    assert born(task, fit) is None
 
 
 def test_no_split_goes_beyond_the_allowed_number():
