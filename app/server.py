@@ -66,11 +66,14 @@ def create_app(workspace: Workspace, settings: ServerSettings | None = None) -> 
 
 
 def warm_up(state: AppState) -> None:
-    """What the first person would otherwise wait for: the catalogue's columns, and the modules of all pages."""
+    """What the first person would otherwise wait for: columns, the modules of all pages, planes."""
     try:
         _ = state.columns
         for page in PAGES:
             page.view()
+        from app.state.explore_warm import warm  # late: the server answers before numba and scikit-learn are loaded
+
+        warm(state)
     except Exception:
         log.exception("warming up failed; pages will tell")
 
