@@ -2,7 +2,8 @@
 
 from fastapi import FastAPI
 
-from app.api import assets, explore, health, images, jobs, library, people, runs, search, thumbnails
+from app.api import assets, crowd, explore, health, images, jobs, library, people, runs, search, thumbnails
+from app.api.rates import Permits
 
 DESCRIPTION = """Everything a script needs: images, dives, runs, clusters, labels and jobs.
 
@@ -13,7 +14,9 @@ PREFIX = "/api/v1"
 
 def include(api: FastAPI) -> None:
     """Adds every route; a new part of the interface is a module with a router and one word here."""
-    for part in (library, images, runs, jobs, people, search, explore):
+    api.state.crowd_permits = Permits()
+    for part in (library, images, runs, jobs, people, search, explore, crowd):
         api.include_router(part.router, prefix=PREFIX)
     for part in (health, thumbnails, assets):
         api.include_router(part.router)
+    api.include_router(crowd.pages)

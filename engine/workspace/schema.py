@@ -289,6 +289,7 @@ crowd_assignment = Table(
     UniqueConstraint("crowd_task_id", "crowd_worker_id"),
     CheckConstraint("state in ('given', 'lapsed', 'answered')", name="state"),
     Index("ix_crowd_assignment_worker", "crowd_worker_id", "state"),
+    Index("ix_crowd_assignment_due", "state", "due_at"),
 )
 
 crowd_answer = Table(

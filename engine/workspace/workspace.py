@@ -15,6 +15,7 @@ from sqlalchemy import delete, insert, select, update
 
 from engine.problems import fail
 from engine.workspace.catalogue import Catalogue, open_catalogue
+from engine.workspace.crowd import CrowdStore
 from engine.workspace.favourites import Favourites
 from engine.workspace.features import FeatureStore, Sidecar
 from engine.workspace.files import locked, read_json, write_json
@@ -58,6 +59,7 @@ class Workspace:
         self.favourites = Favourites(catalogue)
         self.term_links = TermLinks(catalogue)
         self.selections = SelectionStore(catalogue)
+        self.crowd = CrowdStore(catalogue)
 
     @classmethod
     def create(cls, path: str | os.PathLike, *, name: str | None = None, database: str | None = None) -> "Workspace":

@@ -113,6 +113,7 @@ def upgrade() -> None:
         sa.UniqueConstraint("crowd_task_id", "crowd_worker_id", name=op.f("uq_crowd_assignment_crowd_task_id")),
         sa.UniqueConstraint("key", name=op.f("uq_crowd_assignment_key")),
     )
+    op.create_index("ix_crowd_assignment_due", "crowd_assignment", ["state", "due_at"], unique=False)
     op.create_index("ix_crowd_assignment_worker", "crowd_assignment", ["crowd_worker_id", "state"], unique=False)
     op.create_table(
         "crowd_answer",

@@ -1,0 +1,20 @@
+// Answers wait here until the server has acknowledged them: a lost connection or a closed tab costs none.
+export class Outbox {
+  constructor(name, storage) { this.name = `crowd-outbox:${name}`; this.storage = storage; }
+
+  get waiting() {
+    try { return JSON.parse(this.storage.getItem(this.name)) ?? []; } catch { return []; }
+  }
+
+  put(answer) { this.keep([...this.waiting.filter((other) => other.task !== answer.task), answer]); }
+
+  drop(submission) { this.keep(this.waiting.filter((answer) => answer.submission !== submission)); }
+
+  keep(answers) { this.storage.setItem(this.name, JSON.stringify(answers)); }
+}
+
+// Random without a secure context, which a ship's plain http is not.
+export function word() {
+  const bytes = crypto.getRandomValues(new Uint8Array(18));
+  return btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_");
+}
