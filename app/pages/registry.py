@@ -33,6 +33,7 @@ PAGES = (
     Page("library", "Library", "photo_library", "app.pages.library:view", "l"),
     Page("explore", "Explore", "explore", "app.pages.explore:view", "e"),
     Page("dive", "Dive", "route", "app.pages.dive:view", "d", listed=False),
+    Page("review", "Review", "rate_review", "app.pages.review:view", "v"),
     Page("runs", "Runs", "hub", "app.pages.runs:view", "r"),
     Page("jobs", "Jobs", "pending_actions", "app.pages.jobs:view", "j"),
     Page("help", "Help", "help", "app.pages.help:view", listed=False),

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 SLIP = 0.03      # answers that are not meant: keys get mixed up, one odd tile in fifty is overlooked
-SURE = 0.95      # of the posterior within one page of its median: then further questions are not worth their time
+SURE = 0.9       # of the posterior at its median: then further questions are not worth their time
+LONG = 10        # pages to take from which on one more or less does not matter
 IGNORANCE = 0.25  # its weight in a prior made of model probabilities: a model alone must never be SURE
 
 
@@ -40,7 +41,8 @@ class Bisection:
 
     @property
     def done(self) -> bool:
-        near = self.posterior[max(self.cut - 1, 0) : self.cut + 2]
+        slack = int(self.cut >= LONG)
+        near = self.posterior[max(self.cut - slack, 0) : self.cut + slack + 1]
         return bool(near.sum() >= SURE)
 
     def quantile(self, share: float) -> int:

@@ -39,8 +39,9 @@ class Act:
             raise unknown("reason of a label", self.why, REASONS)
 
     def values(self) -> dict[str, Any]:
-        return {"kind": self.kind, "term_id": self.term_id, "why": self.why, "run_id": self.run_id,
-                "rule": dict(self.rule), "confidence": self.confidence}
+        numbers = {"term_id": self.term_id, "run_id": self.run_id}  # databases do not know numpy
+        return {"kind": self.kind, "why": self.why, "rule": dict(self.rule), "confidence": self.confidence,
+                **{name: None if number is None else int(number) for name, number in numbers.items()}}
 
 
 class LabelLog:

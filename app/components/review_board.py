@@ -1,0 +1,16 @@
+"""The board of Review: tiles, clusters, the term to give, the curve of a list being grown."""
+
+import param
+
+from app.components.telling import Telling
+
+
+class ReviewBoard(Telling):
+    """Tells {act: name | images | split | merge | next | page | grow | answer | back | cut | accept | check | leave |
+    undo | redo | press | choose | find | open, ...}."""
+
+    _module = "review"
+    _styles = ("parts", "review")
+
+    content = param.Dict(default={}, doc="What app.state.review_views.content says.")
+    hits = param.List(default=[], doc="Terms for the letters typed.")

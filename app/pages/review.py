@@ -1,0 +1,79 @@
+"""Review: clusters get their names by the keyboard, and every bulk act a stated bound of its errors."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from app.components.notices import empty
+from app.components.review_board import ReviewBoard
+from app.state.review import Review, knows_images
+from app.state.review_views import content, hits
+from app.state.session import Session
+
+KEYS = [["Enter", "Name the cluster, or end the check"], ["letters after /", "Choose a term"],
+        ["1 to 9, 0", "Choose your favourite; a free key takes the chosen term"], ["a", "Take the suggested name"],
+        ["n", "Next cluster"], ["← →", "Pages of the cluster"], ["g", "Grow: rank all other images for the term"],
+        ["f j", "All of the page belong, or not"], ["b", "Take the last answer back"], ["s", "Split the cluster"],
+        ["e", "Name the clicked images with the chosen term"], ["i", "Invert what is clicked"],
+        ["z y", "Undo, redo"], ["Esc", "Leave growing or checking"]]
+Told = Mapping[str, Any]
+
+
+def view(session: Session):
+    review = Review(session)
+    if not knows_images(review.atlas):
+        return empty("Nothing to review yet", "Review names clusters, so cluster the images first.",
+                     ("Go to Library", "/library"))
+    session.keys = KEYS
+    return ReviewPage(review).layout
+
+
+class ReviewPage:
+    """Keeps the board and the view model in step."""
+
+    def __init__(self, review: Review):
+        self.review = review
+        self.layout = ReviewBoard(content=content(review), sizing_mode="stretch_both")
+        self.layout.on_told = self.act
+        review.param.watch(lambda *_: self.draw(), ["step", "run", "cluster", "term", "page"])
+        review.session.param.watch(lambda *_: self.draw(), ["version", "person"])
+
+    def draw(self) -> None:
+        self.layout.content = content(self.review)
+
+    def act(self, told: Told) -> None:
+        """Does what a person asked for; mistakes become the message line."""
+        if told["act"] == "find":
+            self.layout.hits = hits(self.review, told["text"])
+            return
+        with self.review.session.attempt():
+            ACTS[told["act"]](self.review, told)
+
+
+def _turn(review: Review, told: Told) -> None:
+    review.page = max(0, int(told["page"]))
+
+
+def _open(review: Review, told: Told) -> None:
+    review.param.update(cluster=int(told["cluster"]), page=0)
+    review.leave()
+
+
+ACTS: Mapping[str, Callable[[Review, Told], None]] = {
+    "name": lambda review, told: review.name_cluster(map(int, told.get("exceptions", ()))),
+    "images": lambda review, told: review.name_images(map(int, told["images"]), int(told["term"])),
+    "split": lambda review, told: review.split_cluster(map(int, told.get("images", ()))),
+    "merge": lambda review, told: review.merge_cluster(int(told["into"])),
+    "next": lambda review, told: review.next_cluster(),
+    "page": _turn, "open": _open,
+    "grow": lambda review, told: review.begin_growing(int(told["seed"]) if told.get("seed") else None),
+    "answer": lambda review, told: review.answer(bool(told["belongs"]), map(int, told.get("without", ()))),
+    "back": lambda review, told: review.take_back_answer(),
+    "cut": lambda review, told: review.move_cut(int(told["pages"])),
+    "accept": lambda review, told: review.accept_grown(),
+    "check": lambda review, told: review.finish_check(map(int, told.get("wrong", ()))),
+    "leave": lambda review, told: review.leave(),
+    "undo": lambda review, told: review.undo(),
+    "redo": lambda review, told: review.redo(),
+    "press": lambda review, told: review.press(str(told["key"])),
+    "choose": lambda review, told: review.choose_term(int(told["term"])),
+}
