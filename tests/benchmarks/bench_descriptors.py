@@ -69,7 +69,7 @@ def _rows(known: Known, cache: Path) -> Iterator[tuple]:
         count = len(set(known.classes))
         kmeans = KMeans(count, n_init=10, random_state=0).fit(vectors.short)
         yield (word, vectors.short.shape[1], v_measure(known.classes, kmeans.labels_), *_mixture(known, vectors.short),
-               _accuracy(known, vectors.long), _accuracy(known, vectors.short))
+               accuracy(known, vectors.long), accuracy(known, vectors.short))
 
 
 def _mixture(known: Known, rows: np.ndarray) -> tuple:
@@ -104,7 +104,7 @@ def _of_segments(descriptor: Projected, base, described: Sequence[Segments], rng
     return Vectors(rows, rows)
 
 
-def _accuracy(known: Known, rows: np.ndarray) -> float:
+def accuracy(known: Known, rows: np.ndarray) -> float:
     found = []
     for split in range(SPLITS):
         train = _training(known, np.random.default_rng(split))
@@ -132,7 +132,7 @@ def _training(known: Known, rng: np.random.Generator) -> np.ndarray:
 def _sets(folder: Path) -> Iterator[Known]:
     truth = make_campaign(folder / "campaign", dives=8, images=1200, seed=1, workers=1)
     named = [image for image in truth.images if image.label and image.quality == "good"]
-    yield _balanced("sample campaign", [truth.folder / image.image for image in named],
+    yield balanced("sample campaign", [truth.folder / image.image for image in named],
                     [image.label for image in named], [image.image for image in named],
                     [image.group for image in named])
     for name, column in FIELDS.items():
@@ -145,10 +145,10 @@ def _shared(name: str, column: str) -> Known:
         rows = [row for row in csv.DictReader(file) if row[column] and "|" not in row[column]]
     families = [row.get("track") or row.get("photo") or row["file"] for row in rows]
     paths = [DATA / name / "images" / row["file"] for row in rows]
-    return _balanced(name, paths, [row[column] for row in rows], families, ["all"] * len(rows))
+    return balanced(name, paths, [row[column] for row in rows], families, ["all"] * len(rows))
 
 
-def _balanced(name: str, paths: Sequence[Path], classes, families, groups) -> Known:
+def balanced(name: str, paths: Sequence[Path], classes, families, groups) -> Known:
     """The largest classes, none with more than MOST images."""
     classes, families, groups = (np.unique(each, return_inverse=True)[1] for each in (classes, families, groups))
     labels, counts = np.unique(classes, return_counts=True)
