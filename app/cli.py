@@ -4,7 +4,20 @@ import sys
 
 import typer
 
-from app.commands import cluster, features, import_images, jobs, machine, problems, runs, sample, serve, workspaces
+from app.commands import (
+    cluster,
+    export,
+    features,
+    import_images,
+    jobs,
+    labels_in,
+    machine,
+    problems,
+    runs,
+    sample,
+    serve,
+    workspaces,
+)
 from app.commands.terminal import ERROR, in_debug, told, wants_json
 from engine.problems import BenthoscopeError
 
@@ -24,6 +37,8 @@ app.command()(problems.problems)
 app.command()(workspaces.relink)
 app.command()(features.features)
 app.command()(cluster.cluster)
+app.command()(export.export)
+app.command("import-labels")(labels_in.import_labels)
 app.add_typer(runs.commands, name="runs")
 app.add_typer(jobs.commands, name="jobs")
 app.command()(machine.doctor)
