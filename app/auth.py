@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engine.problems import Problem
 
-OPEN = ("/health", "/crowd/", "/api/v1/crowd/work/")  # crowd links carry secrets of their own
+OPEN = ("/health", "/assets/", "/crowd/", "/api/v1/crowd/work/")  # crowd links carry secrets of their own
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 FOREIGN, STRANGER = 4403, 4401  # close codes of websockets: another page's, without token
 NO_TOKEN = Problem("address", "has no valid token",

@@ -28,7 +28,7 @@ class ServerSettings:
     token: str = field(default_factory=new_token)   # empty: everybody who reaches the port may come in
     threads: int = 4                                # for what sessions do, so that they do not wait for each other
     run_jobs: bool = True
-    linger: float = 15                              # seconds a session outlives its connection
+    linger: float = 30                              # seconds a session outlives its connection, or waits for its first
     tiles: tuple[str, ...] = ()                     # hosts of map tiles a person allowed
 
     @property

@@ -1,12 +1,12 @@
 """What the jobs of the workspace do, looked at by one thread for all tabs of the process."""
 
-import contextlib
+import logging
 import threading
 from collections.abc import Callable
 
 from engine.jobs import Job, JobQueue
-from engine.problems import BenthoscopeError
 
+log = logging.getLogger(__name__)
 LOOK = 0.5     # seconds between looks while something runs
 SHOWN = 30     # of the newest jobs
 
@@ -17,6 +17,8 @@ class JobWatch:
     def __init__(self, queue: JobQueue, ended: Callable[[Job], None]):
         self._queue, self._ended = queue, ended
         self._jobs: tuple[Job, ...] = ()
+        self._over: set[int] | None = None  # those that had ended at the last look; None before the first
+        self._looking = threading.Lock()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="job-watch", daemon=True)
 
@@ -36,15 +38,17 @@ class JobWatch:
 
     def look(self) -> None:
         """Reads the list now, for whoever has just added or cancelled a job."""
-        before = {job.id: job for job in self._jobs}
-        known = max(before, default=None)
-        self._jobs = tuple(self._queue.all(SHOWN))
-        for job in self._jobs:
-            new = job.id not in before and (known is None or job.id < known)  # was there before the watch
-            if job.finished and not new and not (job.id in before and before[job.id].finished):
-                self._ended(job)
+        with self._looking:
+            self._jobs = tuple(self._queue.all(SHOWN))
+            over = {job.id: job for job in self._jobs if job.finished}
+            ended = [] if self._over is None else [job for number, job in over.items() if number not in self._over]
+            self._over = set(over)
+        for job in ended:
+            self._ended(job)
 
     def _run(self) -> None:
         while not self._stop.wait(LOOK):
-            with contextlib.suppress(BenthoscopeError):  # a busy or lost database: look again in a moment
+            try:
                 self.look()
+            except Exception:  # a lost database above all: the watch outlives it and looks again in a moment
+                log.warning("the jobs could not be looked at", exc_info=True)

@@ -11,7 +11,7 @@ from tests.browser.conftest import ROOT, Server, started
 
 SESSIONS = 20
 MEGABYTES = 10
-PATIENCE = 30  # seconds for the last session to end
+PATIENCE = 60  # seconds for the last session to end
 FEW = 4        # documents that first calls leave behind (Bokeh's own, Panel's clean-up); they do not grow
 
 

@@ -16,7 +16,7 @@ from engine.workspace import Workspace
 
 
 def main(workspace: Path) -> None:
-    settings = ServerSettings(linger=1.5, run_jobs=False)
+    settings = ServerSettings(linger=6, run_jobs=False)
     with Workspace.open(workspace) as opened:
         api = create_app(opened, settings)
 

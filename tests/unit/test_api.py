@@ -1,0 +1,196 @@
+"""The interface for scripts and pages: what it says of a workspace, how it caches, how it refuses."""
+
+import asyncio
+import hashlib
+from importlib.resources import files
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+from PIL import Image
+
+from app.security_headers import POLICY
+from app.server import ServerSettings, create_app
+from engine.imaging import read_bytes, thumbnails
+from engine.jobs import JobQueue
+from engine.workspace import NewCluster, NewImage, NewRun, Workspace
+from tests import example_jobs  # noqa: F401  registers its kinds
+
+
+@pytest.fixture
+def reef(tmp_path):
+    """A workspace with four images of two dives, their thumbnails, and a run."""
+    (tmp_path / "images").mkdir()
+    with Workspace.create(tmp_path / "reef", name="Scott Reef") as made:
+        campaign = made.library.collection("PS2015")
+        root = made.library.register_root(tmp_path / "images")
+        dives = [made.library.group(campaign.id, name) for name in ("r20150212_north", "r20150213_south")]
+        for number in range(4):
+            store(made, root, dives[number // 2], number)
+        ids = made.library.columns("id")["id"]
+        parts = {"image_ids": ids, "labels": np.array([0, 0, 1, 1], np.int32), "probability": np.ones(4, np.float32)}
+        made.runs.add(NewRun("first", "gmc", "deep", {"width": 0.05}, {"seed": 0}, {"clusters": 2, "images": 4}), parts,
+                      [NewCluster(0, 2), NewCluster(1, 2)])
+        yield made
+
+
+def store(workspace, root, dive, number):
+    path = Path(root.path) / f"kelp{number}.png"
+    pixels = np.random.default_rng(number).integers(0, 255, (48, 64, 3), np.uint8)
+    Image.fromarray(pixels).save(path)
+    data = read_bytes(path)
+    sha = hashlib.sha256(data).hexdigest()
+    workspace.library.store_images([NewImage(root.id, path.name, dive.id, len(data), 1, sha, 64, 48, latitude=-14.0,
+                                             longitude=121.8, depth=20.0 + number, taken_at=1e9 + number)])
+    made = thumbnails(data, (128, 320), where=path.name)
+    workspace.thumbnails.add_many([(sha, size, jpeg) for size, jpeg in made.items()])
+
+
+@pytest.fixture
+def api(reef):
+    return create_app(reef, ServerSettings(token="", run_jobs=False))
+
+
+@pytest.fixture
+def ask(api):
+    def asked(path, method="GET", **rest):
+        async def go():
+            transport = httpx.ASGITransport(api, raise_app_exceptions=True)
+            async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+                return await client.request(method, path, **rest)
+
+        return asyncio.run(go())
+
+    return asked
+
+
+def test_collections_tell_dives_counts_and_depths(ask):
+    told = ask("/api/v1/collections").json()
+    assert [group["images"] for group in told[0]["groups"]] == [2, 2]
+    assert told[0]["groups"][1]["depth"] == [22.0, 23.0]
+
+
+def test_images_come_page_by_page_in_order_without_gap(ask):
+    first = ask("/api/v1/images?limit=3").json()
+    rest = ask(f"/api/v1/images?limit=3&after={first['next']}").json()
+    assert [image["path"] for image in first["images"] + rest["images"]] == [f"kelp{n}.png" for n in range(4)]
+    assert rest["next"] is None and first["total"] == 4
+
+
+def test_a_thumbnail_is_kept_for_ever_by_browsers_and_asked_for_again_costs_nothing(ask, reef):
+    sha = reef.library.columns("sha256")["sha256"][0]
+    answer = ask(f"/thumbnails/{sha}/128.jpg")
+    assert answer.content == reef.thumbnails.get(sha, 128)
+    assert "immutable" in answer.headers["cache-control"]
+    again = ask(f"/thumbnails/{sha}/128.jpg", headers={"if-none-match": answer.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+def test_a_thumbnail_by_number_may_change_unless_the_address_names_the_version(ask, reef):
+    number = int(reef.library.columns("id")["id"][0])
+    assert "immutable" not in ask(f"/thumbnails/image/{number}/128.jpg").headers["cache-control"]
+    assert "immutable" in ask(f"/thumbnails/image/{number}/128.jpg?v=1").headers["cache-control"]
+
+
+def test_a_large_thumbnail_is_made_when_first_asked_for_and_kept(ask, reef):
+    sha = reef.library.columns("sha256")["sha256"][0]
+    assert not reef.thumbnails.has(sha, 1024)
+    assert ask(f"/thumbnails/{sha}/1024.jpg").headers["content-type"] == "image/jpeg"
+    assert reef.thumbnails.has(sha, 1024)
+
+
+def test_parts_of_an_original_are_sent_by_range(ask, reef):
+    number = int(reef.library.columns("id")["id"][0])
+    whole = ask(f"/api/v1/images/{number}/file")
+    part = ask(f"/api/v1/images/{number}/file", headers={"range": "bytes=10-19"})
+    assert (part.status_code, part.content) == (206, whole.content[10:20])
+    assert ask(f"/api/v1/images/{number}/file", headers={"if-none-match": whole.headers["etag"]}).status_code == 304
+
+
+def test_an_original_that_is_gone_says_what_to_do(ask, reef):
+    number = int(reef.library.columns("id")["id"][0])
+    next(iter(reef.library.locate([number]).values())).unlink()
+    answer = ask(f"/api/v1/images/{number}/file")
+    assert answer.status_code == 404 and "relink" in answer.json()["error"]["remedy"]
+
+
+@pytest.mark.parametrize("path", [
+    "/api/v1/images/999", "/api/v1/runs/1/arrays/secrets", f"/thumbnails/{'0' * 64}/128.jpg", "/assets/x/nothing.js",
+    "/thumbnails/image/999/128.jpg"])
+def test_what_is_not_there_is_404_with_one_line(ask, path):
+    answer = ask(path)
+    assert answer.status_code == 404 and set(answer.json()["error"]) == {"where", "what", "remedy"}
+
+
+@pytest.mark.parametrize("path", [
+    "/api/v1/images?limit=0", "/api/v1/images/seven", "/thumbnails/notahash/128.jpg", "/api/v1/runs/99",
+    f"/thumbnails/{'0' * 64}/77.jpg"])
+def test_a_senseless_question_is_422_with_one_line(ask, path):
+    answer = ask(path)
+    assert answer.status_code == 422 and set(answer.json()["error"]) == {"where", "what", "remedy"}
+
+
+@pytest.mark.parametrize("path", [
+    "%2e%2e/pyproject.toml", "..%2f..%2fpyproject.toml", "__init__.py", "css", "%2fetc%2fpasswd"])
+def test_assets_lead_nowhere_else(ask, path):
+    assert ask(f"/assets/x/{path}").status_code == 404
+
+
+def test_assets_are_kept_for_ever(ask):
+    answer = ask("/assets/abc/css/look.css")
+    assert answer.status_code == 200 and "immutable" in answer.headers["cache-control"]
+
+
+def test_labels_of_a_run_come_as_numbers(ask):
+    answer = ask("/api/v1/runs/1/arrays/labels")
+    assert np.frombuffer(answer.content, answer.headers["x-dtype"]).tolist() == [0, 0, 1, 1]
+    assert [found["size"] for found in ask("/api/v1/runs/1/clusters").json()] == [2, 2]
+
+
+def test_a_job_is_queued_listed_and_cancelled(ask, reef):
+    made = ask("/api/v1/jobs", "POST", json={"kind": "count", "parameters": {"steps": 3}}).json()
+    assert [job["id"] for job in ask("/api/v1/jobs").json()["jobs"]] == [made["id"]]
+    assert ask(f"/api/v1/jobs/{made['id']}/cancel", "POST").json()["state"] == "cancelled"
+    assert JobQueue(reef).get(made["id"]).state == "cancelled"
+    assert "did you mean 'count'" in ask("/api/v1/jobs", "POST", json={"kind": "cuont"}).json()["error"]["remedy"]
+
+
+def test_search_finds_dives_clusters_and_images(ask):
+    hits = {(hit["kind"], hit["name"]) for word in ("north", "cluster 1", "kelp2")
+            for hit in ask("/api/v1/search", params={"q": word}).json()}
+    assert {("Dive", "r20150212_north"), ("Cluster", "Cluster 1"), ("Image", "kelp2.png")} <= hits
+
+
+@pytest.mark.parametrize("word", ["", " ", "%", "_", "'; drop table image; --", "\x00", "é" * 200])
+def test_search_takes_any_text(ask, word):
+    answer = ask("/api/v1/search", params={"q": word})
+    assert answer.status_code == 200
+    assert not [hit for hit in answer.json() if hit["kind"] == "Image"]
+
+
+def test_every_answer_forbids_calls_to_other_hosts(ask):
+    for path in ("/health", "/api/v1/jobs", "/", "/api/v1/images/999"):
+        assert ask(path).headers["content-security-policy"] == POLICY
+    assert "unsafe-eval" not in POLICY and "http" not in POLICY
+
+
+def test_tile_hosts_are_let_in_only_when_a_person_said_so(reef):
+    api = create_app(reef, ServerSettings(token="", run_jobs=False, tiles=("https://tiles.lab.org",)))
+
+    async def go():
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(api), base_url="http://localhost") as client:
+            return await client.get("/health")
+
+    policy = asyncio.run(go()).headers["content-security-policy"]
+    assert "img-src 'self' https://tiles.lab.org" in policy and policy.count("https:") == 1
+
+
+def test_every_route_for_scripts_is_described_and_in_the_help(api):
+    text = (files("assets") / "help" / "api.md").read_text(encoding="utf-8")
+    described = api.openapi()["paths"]
+    own = {path: verbs for path, verbs in described.items()
+           if path.startswith(("/api/v1", "/thumbnails", "/health")) and "/crowd" not in path}
+    assert [f"{verb} {path}" for path, verbs in own.items() for verb, told in verbs.items()
+            if not told.get("description")] == []
+    assert [path for path in own if f"`{path}`" not in text] == []

@@ -1,0 +1,65 @@
+"""Every page is within reach, explained, and imported only when opened."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import panel as pn
+import pytest
+
+from app.components.module import ModuleComponent, module_url
+from app.components.top_bar import TopBar
+from app.pages.registry import PAGES, page_named
+from app.state.help import topic, topics
+from engine.problems import BadInput
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.slug or "home")
+def test_every_page_has_a_view_an_icon_and_a_help_text(page):
+    assert callable(page.view()) and page.icon and page.title
+    assert len(topic(page.slug or "home").text) > 200
+
+
+def test_no_two_pages_share_an_address_or_a_key():
+    for name in ("slug", "key"):
+        said = [getattr(page, name) for page in PAGES if page.slug or name == "key"]
+        assert len({word for word in said if word}) == len([word for word in said if word])
+
+
+def test_an_unknown_page_offers_the_nearest():
+    with pytest.raises(BadInput, match="did you mean 'library'"):
+        page_named("libary")
+
+
+def test_help_texts_lead_only_to_what_is_there():
+    assert all(one.title and one.text for one in topics())
+    with pytest.raises(BadInput):
+        topic("kelp")
+
+
+def test_the_registry_imports_no_page():
+    code = "import sys; import app.pages.registry; print([name for name in sys.modules if 'app.pages.' in name])"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    assert told.strip() == "['app.pages.registry']"
+
+
+def test_components_fetch_their_modules_from_this_server_and_import_nothing_else():
+    names = {found._module for found in subclasses(ModuleComponent) if found._module}
+    assert TopBar._module in names
+    for name in names:
+        assert module_url(name).startswith("/assets/") and (ROOT / "assets" / "js" / f"{name}.js").is_file()
+    for path in (ROOT / "assets").rglob("*.js"):
+        text = path.read_text(encoding="utf-8")
+        assert "esm.sh" not in text and "unpkg" not in text and "jsdelivr" not in text, path
+
+
+def test_notifications_of_panel_stay_off_because_they_keep_every_session():
+    assert not pn.config.notifications
+
+
+def subclasses(kind):
+    for found in kind.__subclasses__():
+        yield found
+        yield from subclasses(found)
