@@ -53,11 +53,11 @@ def read_cpc(data: bytes, *, source: str) -> LabelReading:
         places = lines[2 + CORNERS : 2 + CORNERS + count]
         codes = lines[2 + CORNERS + count : 2 + CORNERS + 2 * count]
         points = [(float(x), float(y)) for x, y, *_ in places]
-        if not image or min(width, height) <= 0 or len(codes) < count:
+        if not image or min(width, height) <= 0 or len(codes) < count or min(map(len, codes), default=2) < 2:
             raise ValueError
     except (IndexError, ValueError):
         raise fail(source, "is no .cpc file of CPCe, or is cut short", "save it again with CPCe") from None
-    named = [(point, cells[1].strip()) for point, cells in zip(points, codes, strict=True) if len(cells) > 1]
+    named = [(point, cells[1].strip()) for point, cells in zip(points, codes, strict=True)]
     records = [LabelRecord(image, (code,), code=code, shape="point", numbers=(x / width, y / height), relative=True)
                for (x, y), code in named if code]
     bare = count - len(records)

@@ -4,7 +4,7 @@ import io
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from engine.exchange import (
@@ -25,7 +25,7 @@ from engine.exchange.label_tree import LABELS, TREE, read_label_tree
 from engine.exchange.records import Complaints
 from engine.exchange.sources import DOCUMENTS
 from engine.exchange.tables import MAX_BYTES, Table, read_table
-from engine.problems import fail
+from engine.problems import Problem, fail
 
 MOST_MEMBERS = 1_000  # files in a ZIP: BIIGLE puts in one for each tree or user
 
@@ -64,9 +64,18 @@ def read_labels(data: bytes, *, name: str, mapping: Mapping[str, str] | None = N
 
     Raises BadInput when it holds no labels we can read.
     """
-    if zipfile.is_zipfile(io.BytesIO(data)):
-        return _zipped(data, name, mapping)
-    return [_single(data, name, mapping)]
+    found = _zipped(data, name, mapping) if zipfile.is_zipfile(io.BytesIO(data)) else [_single(data, name, mapping)]
+    return [replace(source, reading=_whole_paths(source.reading, source.name)) for source in found]
+
+
+def _whole_paths(reading: LabelReading, name: str) -> LabelReading:
+    """Without the labels whose class has a nameless level."""
+    whole = tuple(record for record in reading.records if record.path and all(map(str.strip, record.path)))
+    lost = len(reading.records) - len(whole)
+    if not lost:
+        return reading
+    told = Problem(name, f"{lost:,} labels have a class with a nameless level", "complete their paths")
+    return replace(reading, records=whole, problems=(*reading.problems, told))
 
 
 def _single(data: bytes, name: str, mapping: Mapping[str, str] | None) -> LabelSource:
