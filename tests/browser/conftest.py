@@ -147,27 +147,37 @@ def clustered(tmp_path_factory: pytest.TempPathFactory, campaign: Path) -> Path:
 @pytest.fixture(scope="session")
 def server(clustered: Path) -> Iterator[Server]:
     """Shared by all tests that change nothing in the workspace."""
-    started = start_server(clustered)
-    yield started
-    started.stop()
+    running = start_server(clustered)
+    yield running
+    running.stop()
 
 
 @pytest.fixture
 def own(clustered: Path, tmp_path: Path) -> Iterator[Server]:
     """A server of the test's own on a copy of the clustered workspace."""
     shutil.copytree(clustered.parent, tmp_path / "copy")
-    started = start_server(tmp_path / "copy" / clustered.name)
-    yield started
-    started.stop()
+    running = start_server(tmp_path / "copy" / clustered.name)
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="session")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Shared by all tests that look at an empty workspace and leave it so."""
+    folder = tmp_path_factory.mktemp("empty")
+    Workspace.create(folder / "empty").close()
+    running = start_server(folder / "empty.benthos")
+    yield running
+    running.stop()
 
 
 @pytest.fixture
 def blank(tmp_path: Path) -> Iterator[Server]:
-    """A server on an empty workspace."""
+    """A server on an empty workspace that the test may fill."""
     Workspace.create(tmp_path / "blank").close()
-    started = start_server(tmp_path / "blank.benthos")
-    yield started
-    started.stop()
+    running = start_server(tmp_path / "blank.benthos")
+    yield running
+    running.stop()
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""A server that runs for weeks gives back what closed tabs had."""
+"""A server that runs for weeks gives back what closed tabs had, and no tab waits for another."""
 
 import os
 import sys
@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from tests.browser.conftest import ROOT, Server, started
+from tests.browser.slow_page import SECONDS
 
 SESSIONS = 20
 MEGABYTES = 10
@@ -15,7 +16,7 @@ PATIENCE = 60  # seconds for the last session to end
 FEW = 4        # documents that first calls leave behind (Bokeh's own, Panel's clean-up); they do not grow
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def watched(clustered):
     running = started([sys.executable, "-m", "tests.browser.watched_server", str(clustered)], ROOT)
     yield running
@@ -50,3 +51,14 @@ def test_twenty_sessions_opened_and_closed_leave_no_document_and_little_memory(t
     after = settled(watched)
     assert after["documents"] <= before["documents"] <= FEW
     assert after["megabytes"] - before["megabytes"] < MEGABYTES
+
+
+def test_a_slow_callback_of_one_tab_keeps_nobody_else_waiting(tab, watched):
+    slow, other = tab("slow", watched), tab("library", watched)
+    slow.get_by_role("button", name="Slow").click()
+    began = time.monotonic()
+    httpx.get(f"{watched.base}/api/v1/jobs", headers={"authorization": f"Bearer {watched.token}"}, timeout=30)
+    other.get_by_role("button", name="Add images").first.click()
+    other.get_by_role("dialog", name="Add images").wait_for()
+    assert time.monotonic() - began < SECONDS
+    slow.get_by_text("slow is over").wait_for()

@@ -1,4 +1,4 @@
-"""A server that tells how many documents are alive in it and how much memory it has; run by the test of leaks."""
+"""A server that tells how many documents are alive in it and how much memory it has, and has a page that is slow."""
 
 import gc
 import os
@@ -9,6 +9,8 @@ import psutil
 import uvicorn
 from bokeh.document import Document
 
+from app import panel_pages
+from app.pages.registry import PAGES, Page
 from app.ports import listening
 from app.server import ServerSettings, create_app, warm_up
 from app.serving import address_of
@@ -16,6 +18,7 @@ from engine.workspace import Workspace
 
 
 def main(workspace: Path) -> None:
+    panel_pages.PAGES = (*PAGES, Page("slow", "Slow", "hourglass_empty", "tests.browser.slow_page:view"))
     settings = ServerSettings(linger=6, run_jobs=False)
     with Workspace.open(workspace) as opened:
         api = create_app(opened, settings)

@@ -1,0 +1,101 @@
+"""From an empty workspace to clusters, as a person does it; and what the pages of library, runs and jobs offer."""
+
+import re
+import time
+
+import httpx
+
+MINUTES = 120_000  # milliseconds for a job on a busy machine
+
+
+def wait_for_jobs(server):
+    """Until nothing runs or waits."""
+    end = time.monotonic() + MINUTES / 1000
+    headers = {"authorization": f"Bearer {server.token}"}
+    while time.monotonic() < end:
+        jobs = httpx.get(f"{server.base}/api/v1/jobs", headers=headers, timeout=30).json()["jobs"]
+        if all(job["finished_at"] for job in jobs):
+            return {job["kind"]: job["state"] for job in jobs}
+        time.sleep(0.3)
+    raise AssertionError("jobs do not end")
+
+
+def test_import_describe_and_cluster_from_an_empty_workspace(tab, blank, campaign, screenshot):
+    page = tab("library", blank)
+    page.get_by_role("heading", name="No images yet").wait_for()
+    page.get_by_role("button", name="Add images").first.click()
+    page.get_by_label("Folder").fill(str(campaign))
+    page.get_by_role("button", name="Open").click()
+    page.get_by_text("kelp_point").first.wait_for()
+    page.get_by_role("button", name="Look through it").click()
+    start = page.get_by_role("button", name=re.compile(r"Import \d+ images"))
+    start.wait_for()
+    screenshot(page, "import-preview")
+    page.get_by_label("Collection").fill("By hand")
+    page.get_by_label("Collection").press("Tab")
+    start.click()
+    page.get_by_role("button", name="By hand", exact=True).wait_for(timeout=MINUTES)
+    page.get_by_role("button", name="Describe", exact=True).click()
+    form = page.get_by_role("dialog", name="Describe images")
+    for word in ("deep", "colour"):
+        box = form.get_by_role("checkbox", name=re.compile(f"^{word}"))
+        if box.count():
+            box.set_checked(word == "colour")
+    form.get_by_text("images on").wait_for()
+    form.get_by_role("button", name="Describe", exact=True).click()
+    page.get_by_text("numbers each").wait_for(timeout=MINUTES)
+    page.get_by_role("button", name="Cluster", exact=True).click()
+    form = page.get_by_role("dialog", name="Cluster images")
+    form.get_by_text("More", exact=True).click()
+    screenshot(page, "cluster-form")
+    form.get_by_role("button", name="Cluster", exact=True).click()
+    page.get_by_text(re.compile(r"\d+ in gmc colour")).wait_for(timeout=MINUTES)
+    assert wait_for_jobs(blank) == {"import": "done", "features": "done", "cluster": "done"}
+    page.get_by_role("status").filter(has_text="done").first.wait_for()
+
+
+def test_a_running_job_shows_in_the_tray_and_is_cancelled_from_there(tab, own):
+    headers = {"authorization": f"Bearer {own.token}"}
+    page = tab("jobs", own)
+    for seed in range(3):  # the later ones wait for the first, so that one is there to be cancelled
+        httpx.post(f"{own.base}/api/v1/jobs", headers=headers, timeout=30, json={
+            "kind": "cluster", "title": f"Round {seed}", "parameters": {"features": "colour", "seed": seed}})
+    page.get_by_role("button", name=re.compile("Jobs: ")).click()
+    page.get_by_role("button", name="Cancel Round 2").click()
+    page.get_by_role("article", name="Round 2").get_by_text("what was done is kept").wait_for()
+    page.get_by_role("article", name="Round 2").get_by_role("button", name="Go on").click()
+    assert set(wait_for_jobs(own).values()) == {"done"}
+
+
+def test_a_link_to_a_comparison_restores_it_and_back_takes_a_step_back(tab, own):
+    headers = {"authorization": f"Bearer {own.token}"}
+    httpx.post(f"{own.base}/api/v1/jobs", headers=headers, timeout=30, json={
+        "kind": "cluster", "parameters": {"features": "colour", "model": "vdp", "name": "no dives"}})
+    wait_for_jobs(own)
+    page = tab("runs", own)
+    page.get_by_role("button", name="no dives", exact=True).click()
+    page.get_by_role("button", name="Compare First look").click()
+    page.get_by_text("V-measure").wait_for()
+    link = page.url
+    assert "against=1" in link
+    page.go_back()
+    page.get_by_text("V-measure").wait_for(state="detached")
+    page.goto(link)
+    page.get_by_text("V-measure").wait_for()
+    page.get_by_role("heading", name="no dives against First look").wait_for()
+
+
+def test_a_run_is_deleted_and_brought_back_from_the_message(tab, own):
+    page = tab("runs", own)
+    page.get_by_role("button", name="Delete First look").click()
+    page.get_by_role("heading", name="No runs yet").wait_for()
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_role("button", name="First look", exact=True).wait_for()
+
+
+def test_a_run_is_renamed_in_its_row(tab, own):
+    page = tab("runs", own)
+    page.get_by_role("button", name="Rename First look").click()
+    page.get_by_label("New name").fill("Kelp and sand")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Kelp and sand", exact=True).wait_for()

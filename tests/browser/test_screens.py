@@ -1,0 +1,60 @@
+"""Every screen in both themes and at both ends of sizes: pictures are kept, texts stand out, controls have names."""
+
+from pathlib import Path
+
+import pytest
+
+from app.pages.registry import PAGES
+from tests.browser.conftest import LAPTOP, LARGE
+
+CHECKS = Path(__file__).with_name("accessibility.js").read_text(encoding="utf-8")
+SLUGS = [page.slug for page in PAGES]
+FEW = {"width": 1280, "height": 720}
+
+
+def settled(page):
+    page.wait_for_load_state("networkidle")
+    page.wait_for_timeout(400)  # transitions
+    return page
+
+
+@pytest.mark.parametrize("slug", SLUGS, ids=lambda slug: slug or "home")
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_a_page_fits_reads_well_and_names_its_controls(tab, screenshot, slug, dark):
+    page = settled(tab(slug, dark=dark, size=LAPTOP))
+    theme = "dark" if dark else "light"
+    for size in (LAPTOP, LARGE, FEW):
+        page.set_viewport_size(size)
+        page.wait_for_timeout(250)
+        screenshot(page, f"{slug or 'home'}-{theme}-{size['width']}")
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), size
+    assert page.evaluate(f"{CHECKS}.contrast()") == []
+    assert page.evaluate(f"{CHECKS}.unnamed()") == []
+    assert page.evaluate("document.documentElement.lang") == "en"
+
+
+@pytest.mark.parametrize("slug", SLUGS, ids=lambda slug: slug or "home")
+def test_a_page_of_an_empty_workspace_says_the_next_step(tab, empty, screenshot, slug):
+    page = settled(tab(slug, empty))
+    screenshot(page, f"{slug or 'home'}-empty")
+    assert page.get_by_text("cannot be shown").count() == 0
+
+
+def test_the_keyboard_walks_through_bar_and_page_in_reading_order(tab):
+    page = settled(tab("library"))
+    page.get_by_label("Search", exact=True).focus()
+    seen = []
+    for _ in range(30):
+        page.keyboard.press("Tab")
+        seen.append(page.evaluate(f"{CHECKS}.focused()"))
+    words = ("Jobs", "Help on this page", "Library", "Add images")
+    places = [next((at for at, text in enumerate(seen) if word in text), None) for word in words]
+    assert None not in places and places == sorted(places), seen
+
+
+def test_the_checks_see_a_pale_text_and_a_nameless_button(tab):
+    page = settled(tab("jobs"))
+    page.evaluate("""() => document.body.insertAdjacentHTML("beforeend",
+        "<p style='position:fixed;top:80px;left:400px;background:#fff;color:#bbb'>pale<button></button></p>")""")
+    assert any("pale" in told for told in page.evaluate(f"{CHECKS}.contrast()"))
+    assert "<button></button>" in page.evaluate(f"{CHECKS}.unnamed()")
