@@ -3,6 +3,7 @@
 from fastapi import FastAPI
 
 from app.api import assets, crowd, explore, health, images, jobs, library, people, runs, search, thumbnails
+from app.api.memory import Memory
 from app.api.rates import Permits
 
 DESCRIPTION = """Everything a script needs: images, dives, runs, clusters, labels and jobs.
@@ -14,7 +15,7 @@ PREFIX = "/api/v1"
 
 def include(api: FastAPI) -> None:
     """Adds every route; a new part of the interface is a module with a router and one word here."""
-    api.state.crowd_permits = Permits()
+    api.state.crowd_permits, api.state.crowd_memory = Permits(), Memory()
     for part in (library, images, runs, jobs, people, search, explore, crowd):
         api.include_router(part.router, prefix=PREFIX)
     for part in (health, thumbnails, assets):

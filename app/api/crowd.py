@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
+from app.api.memory import Memory
 from app.api.needs import FOR_EVER, State
 from app.api.rates import Permits, Rate
 from app.state.app_state import AppState
@@ -32,9 +33,10 @@ JOINING = Rate(burst=300, per_second=5)      # per address: a whole class may si
 GUESSING = Rate(burst=20, per_second=0.2)    # per address: links and secrets that are none
 WORKING = Rate(burst=60, per_second=2)       # per person
 LOOKING = Rate(burst=600, per_second=20)     # images, per task
+LINKS, PEOPLE, PICTURES = 0.5, 60.0, 600.0   # seconds: a pause is felt at once, the others do not change
 PRIVATE = {"cache-control": "no-store"}
 FILES = {"crowd.js": "text/javascript", "sorting.js": "text/javascript", "outbox.js": "text/javascript",
-         "crowd.css": "text/css"}
+         "crowd.css": "text/css", "icon.svg": "image/svg+xml"}
 Body = TypeVar("Body", bound=BaseModel)
 
 
@@ -100,11 +102,15 @@ async def answer(link: str, request: Request, app: State) -> Response:
 @router.get("/{link}/images/{key}/{place}/{size}.jpg", response_class=Response)
 async def image(link: str, key: str, place: int, size: int, request: Request, app: State) -> Response:
     """An image of a task, by its place in it and the key of the task."""
-    def work(campaign: Campaign) -> Response:
+    async def work(campaign: Campaign) -> Response:
         _hurry(request, ("images", key), LOOKING)
         if size not in SIZES:
             raise Refused(f"has no size {size}", "ask for 320 or 1024", 404, "image")
-        jpeg = _jpeg(app, app.workspace.crowd.shown_image(campaign, key, place), size)
+        known = ("picture", campaign.id, key, place)
+        sha256 = _memory(request).get(known) or await run_in_threadpool(
+            _memory(request).obtain, known, lambda: _content(app, campaign, key, place), PICTURES)
+        # A read of a few kilobytes that are nearly always in the page cache: quicker than changing threads.
+        jpeg = app.workspace.thumbnails.get(sha256, size) or await run_in_threadpool(_made, app, sha256, size)
         return Response(jpeg, media_type="image/jpeg", headers={"cache-control": FOR_EVER})
 
     return await _answered(request, app, link, work)
@@ -135,7 +141,8 @@ async def _answered(request: Request, app: AppState, link: str, work: Callable[.
     """Runs the work for the campaign of the link; refusals are told, noted and have no other effect."""
     campaign = None
     try:
-        campaign = await run_in_threadpool(app.workspace.crowd.by_link, link)
+        campaign = _memory(request).get(("link", link)) or await run_in_threadpool(
+            _memory(request).obtain, ("link", link), lambda: app.workspace.crowd.by_link(link), LINKS)
         found = await (work(campaign) if iscoroutinefunction(work) else run_in_threadpool(work, campaign))
     except Refused as refused:
         return _refusal(request, app, campaign, refused)
@@ -156,7 +163,8 @@ def _by_worker(request: Request, app: AppState, work: Callable[[Campaign, Worker
         scheme, _, secret = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not secret:
             raise Refused("is not known here", "reload the page and join again", 401, "worker")
-        worker = app.workspace.crowd.worker(campaign, secret)
+        worker = _memory(request).obtain(("worker", campaign.id, secret),
+                                         lambda: app.workspace.crowd.worker(campaign, secret), PEOPLE)
         request.state.worker = worker.number
         _hurry(request, ("work", worker.id), WORKING)
         return work(campaign, worker)
@@ -196,6 +204,10 @@ def _permits(request: Request) -> Permits:
     return request.app.state.crowd_permits
 
 
+def _memory(request: Request) -> Memory:
+    return request.app.state.crowd_memory
+
+
 def _address(request: Request) -> str:
     return request.client.host if request.client else ""
 
@@ -216,16 +228,18 @@ def _task(link: str, found: Assignment) -> dict[str, Any]:
         for place in range(len(found.shown))]}
 
 
-def _jpeg(app: AppState, image_id: int, size: int) -> bytes:
-    found = app.workspace.library.images([image_id])
+def _content(app: AppState, campaign: Campaign, key: str, place: int) -> str:
+    """The SHA-256 of the image the key opens at this place."""
+    found = app.workspace.library.images([app.workspace.crowd.shown_image(campaign, key, place)])
     if not found:
         raise Refused("is not in the workspace any more", "go on with the others", 404, "image")
-    held = app.workspace.thumbnails.get(found[0].sha256, size)
-    if held:
-        return held
+    return found[0].sha256
+
+
+def _made(app: AppState, sha256: str, size: int) -> bytes:
+    image = app.workspace.library.with_content(sha256)[0]
     try:
-        place = app.workspace.library.locate([image_id])[image_id]
-        return app.workspace.thumbnails.obtain(found[0].sha256, size, place)
+        return app.workspace.thumbnails.obtain(sha256, size, app.workspace.library.locate([image.id])[image.id])
     except (BadImage, OSError) as error:
         raise Refused("cannot be read now", "go on with the others", 404, "image") from error
 

@@ -16,7 +16,8 @@ from engine.crowd.workers import by_size
 from engine.problems import fail
 
 CANDIDATES = 2_000   # items weighed against each other at once: a table of 32 MB
-SPENT = 0.5          # what is left of an item's worth each time a task of the batch shows it
+INFORMED = 0.5       # share of a task chosen by information; with all of it, mistakes of the fit confirm themselves
+LOOSE = 3.0          # views by which chance may overrule who is seen least, so that tasks mix
 DOUBT = 0.2          # of an item that one worker has judged: anybody slips now and then
 
 
@@ -28,14 +29,20 @@ def informative_tasks(model: BayesianCrowdClustering, size: int, number: int, rn
         raise fail("tasks", f"{size} items in a task but only {len(among)} to choose from", "show fewer items")
     resp = membership(model)
     among = _worth_weighing(resp, among, max(CANDIDATES, 2 * size), rng)
-    told = information(resp[among], tables(model))
-    fresh = np.ones(len(among))
+    told, views = information(resp[among], tables(model)), model.views_[among].astype(float)
     tasks = []
     for _ in range(number):
-        chosen = _grown(told, fresh, size, rng)
-        fresh[chosen] *= SPENT
+        chosen = _with_least_seen(_grown(told, 1 / (1 + views), round(INFORMED * size), rng), views, size, rng)
+        views[chosen] += 1
         tasks.append(rng.permutation(among[chosen]))
     return tasks
+
+
+def _with_least_seen(chosen: np.ndarray, views: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
+    """Fills the task with what fewest have judged: doubt is only known of what the clusters found so far explain."""
+    rank = views + LOOSE * rng.random(len(views))
+    rank[chosen] = np.inf
+    return np.concatenate([chosen, np.argsort(rank)[: size - len(chosen)]])
 
 
 def membership(model: BayesianCrowdClustering) -> np.ndarray:
@@ -68,6 +75,7 @@ def information(resp: np.ndarray, schools: tuple[np.ndarray, np.ndarray]) -> np.
 def _grown(told: np.ndarray, fresh: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
     """Greedy: the pair of items that tells most, then whatever adds most."""
     worth = told * fresh[:, None] * fresh[None, :]
+    np.fill_diagonal(worth, 0.0)
     noise = 1 + 1e-6 * rng.random(len(worth))  # ties are common at the start
     first = int((worth.sum(1) * noise).argmax())
     chosen, gain = [first], worth[first].copy()

@@ -15,12 +15,9 @@ COLUMNS = ("work", "judgements", "CPU s", "wall s", "peak MB", "dimensions", "cl
 def tables() -> Iterator[Table]:
     _fit(*_answered(200, 20, 100))  # compiles
     judged, truth = _answered(1000, 100, 1000)
-    rows, model = _measured("fit, D from 2 to 6", judged, truth, 20)
-    yield Table("Crowd clustering", COLUMNS, [rows, _refresh(judged, truth), *_large()])
-
-
-def _large() -> Iterator[tuple]:
-    yield _measured("fit, ten times the tasks", *_answered(1000, 300, 10_000), 150)[0]
+    rows = [_measured("fit, D from 2 to 6", judged, truth, 20), _refresh(judged, truth),
+            _measured("fit, ten times the tasks", *_answered(1000, 300, 10_000), 150)]
+    yield Table("Crowd clustering", COLUMNS, rows)
 
 
 def _answered(items: int, workers: int, tasks: int):
@@ -33,9 +30,9 @@ def _fit(judged, truth) -> BayesianCrowdClustering:
     return BayesianCrowdClustering(dimensions=range(2, 7), random_state=0).fit(judged)
 
 
-def _measured(name: str, judged, truth: np.ndarray, target: float):
+def _measured(name: str, judged, truth: np.ndarray, target: float) -> tuple:
     model, cost = measure(lambda: _fit(judged, truth))
-    return _row(name, judged, truth, model, cost, target), model
+    return _row(name, judged, truth, model, cost, target)
 
 
 def _refresh(judged, truth: np.ndarray) -> tuple:

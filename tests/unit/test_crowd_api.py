@@ -9,6 +9,7 @@ from fastapi.testclient import TestClient
 from PIL import Image
 
 from app.api.crowd import BODY_AT_MOST
+from app.api.memory import Memory
 from app.api.rates import Permits, Rate
 from app.server import ServerSettings, create_app
 from engine.workspace import NewImage, Workspace
@@ -44,8 +45,8 @@ def application(reef):
 
 @pytest.fixture
 def client(application):
-    """A browser without the server's token, and with all permits."""
-    application.state.crowd_permits = Permits()
+    """A browser without the server's token, with all permits, at a server that remembers nothing."""
+    application.state.crowd_permits, application.state.crowd_memory = Permits(), Memory()
     return TestClient(application, base_url="http://127.0.0.1")
 
 
@@ -204,6 +205,14 @@ def test_permits_come_back_with_time():
     assert permits.wait("b", rate) == 0
     at[0] = 2.0
     assert permits.wait("a", rate) == 0 and permits.wait("a", rate) > 0
+
+
+def test_what_is_kept_for_a_moment_is_asked_anew_after_it():
+    at, asked = [0.0], []
+    memory = Memory(clock=lambda: at[0])
+    for now, told in ((0.0, 1), (0.4, 1), (0.6, 2)):
+        at[0] = now
+        assert memory.obtain("link", lambda: asked.append(1) or len(asked), 0.5) == told
 
 
 def test_the_page_is_the_same_for_every_link_and_holds_no_text_of_others(client, campaign):
