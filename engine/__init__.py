@@ -8,7 +8,13 @@ from typing import Any
 
 _HOMES = {
     "BGMM": "engine.mixtures",
+    "BayesianCrowdClustering": "engine.crowd",
+    "ExemplarLoss": "engine.exemplars",
+    "FactorizationCrowdClustering": "engine.crowd",
     "GMC": "engine.mixtures",
+    "KernelRIM": "engine.discriminative",
+    "RIM": "engine.discriminative",
+    "StreamGreedy": "engine.exemplars",
     "SymmetricGMC": "engine.mixtures",
     "VDP": "engine.mixtures",
     "Workspace": "engine.workspace",

@@ -22,7 +22,6 @@ from engine.problems import fail
 from engine.progress import Cancelled
 from engine.workspace import NewCluster, NewRun, Run, Workspace
 
-BLOCK = 50_000  # rows whose probabilities are in memory at once
 PACKAGES = ("benthoscope", "numpy", "scipy", "scikit-learn", "numba")
 
 
@@ -96,10 +95,11 @@ def estimator_for(request: Request) -> BayesianMixture:
 
 def results(estimator: BayesianMixture, rows: Rows, compute: Compute) -> dict[str, Any]:
     """What a run keeps of a fitted estimator."""
-    labels, probability = _owners(estimator, rows, compute)
+    labels, probability = estimator.assign(rows.source, rows.groups, compute=compute)
     group_ids = np.asarray(estimator.groups_) if estimator._sees_groups else np.unique(rows.groups)
     arrays, told = estimator.to_arrays()
-    return {"image_ids": rows.image_ids, "labels": labels, "probability": probability, "group_ids": group_ids,
+    return {"image_ids": rows.image_ids, "labels": labels.astype(np.int32),
+            "probability": probability.astype(np.float32), "group_ids": group_ids,
             "weights": shares(labels, rows.groups, group_ids, estimator), "model": told,
             **{f"model_{name}": array for name, array in arrays.items()}, **rows.axes}
 
@@ -111,17 +111,6 @@ def shares(labels: np.ndarray, groups: np.ndarray, group_ids: np.ndarray, estima
     counts = np.zeros((len(group_ids), estimator.n_clusters_))
     np.add.at(counts, (np.searchsorted(group_ids, groups), labels), 1)
     return counts / counts.sum(1, keepdims=True)
-
-
-def _owners(estimator: BayesianMixture, rows: Rows, compute: Compute) -> tuple[np.ndarray, np.ndarray]:
-    """(labels, probability of each), block by block."""
-    X = rows.values
-    labels, probability = np.empty(len(X), np.int32), np.empty(len(X), np.float32)
-    for at in range(0, len(X), BLOCK):
-        part = slice(at, at + BLOCK)
-        owned = estimator.predict_proba(X[part], rows.groups[part], compute=compute)
-        labels[part], probability[part] = owned.argmax(1), owned.max(1)
-    return labels, probability
 
 
 def _held_out_score(rows: Rows, request: Request, compute: Compute, trace: Trace) -> float:

@@ -86,7 +86,7 @@ class Course:
         bound = (fit.bound + self.bound_offset * rows / self.total_rows) / rows
         K = len(fit.statistics.moments)
         figures = {"bound_per_row": bound, "bound": bound * rows, "clusters": K, "candidate": candidate, "rows": rows,
-                   "iteration": self.iterations}
+                   "iteration": self.iterations, "sizes": np.rint(fit.statistics.owned).astype(int).tolist()}
         on = "" if rows == self.total_rows else f" on a sample of {rows:,} rows"
         self._told = Progress(len(self.history), None, f"{K} clusters, bound {bound:.5g} a row{on}{event}", figures)
         self.on_step(self._told)
