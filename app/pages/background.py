@@ -1,7 +1,6 @@
 """Work of a page that takes longer than a glance: done on a thread, shown when ready, never twice at once."""
 
 import threading
-import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -22,8 +21,9 @@ class Background:
         self._latest: dict[str, int] = {}
         self._lock = threading.Lock()
         self._over = threading.Event()
+        self._lets_go: list[Callable[[], None]] = []
         if document is not None:
-            pn.state.on_session_destroyed(lambda context, over=self._over: over.set())
+            pn.state.on_session_destroyed(lambda context, over=self._over, lets_go=self._lets_go: _end(over, lets_go))
 
     def soon(self, name: str, work: Callable[[], Any], show: Callable[[Any], None]) -> None:
         """Does the work on a thread and shows its result in the page; at once where there is no page (in tests)."""
@@ -43,17 +43,15 @@ class Background:
         book = book_of(explore.app, explore.atlas)
         if book is None or book.complete:
             return
-        waiting, held = threading.Event(), weakref.ref(self)
+        waiting = threading.Event()
 
         def chosen(cluster: int) -> None:
-            background = held()
-            if background is None or background._over.is_set():
-                book.listeners.remove(chosen)
-            elif not waiting.is_set():
+            if not waiting.is_set():
                 waiting.set()
-                threading.Timer(PAUSE, lambda: (waiting.clear(), background._show(redraw))).start()
+                threading.Timer(PAUSE, lambda: (waiting.clear(), self._show(redraw))).start()
 
-        book.listeners.append(chosen)
+        book.listeners.append(chosen)  # the book outlives the page, and must not keep it
+        self._lets_go.append(lambda: book.listeners.remove(chosen))
         book.start()
 
     def _do(self, name: str, number: int, work: Callable[[], Any], show: Callable[[Any], None]) -> None:
@@ -66,3 +64,9 @@ class Background:
             act()
         elif not self._over.is_set():
             self._document.add_next_tick_callback(act)
+
+
+def _end(over: threading.Event, lets_go: list[Callable[[], None]]) -> None:
+    over.set()
+    while lets_go:
+        lets_go.pop()()

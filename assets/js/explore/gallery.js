@@ -9,7 +9,8 @@ import {array, oncePerFrame, packedPositions, thumbnail, unpacked} from "./wire.
 
 const TALLEST = 12e6 // pixels of the scrolled height: browsers stop near 33 million
 const GAP = 6
-const AHEAD = 0.75   // screens above and below that are fetched before they are seen
+const AHEAD = 1.25   // screens in the direction of scrolling that are fetched before they are seen
+const BEHIND = 0.25
 
 export function render({model}) {
   return new Gallery(model).element
@@ -147,8 +148,9 @@ export class Gallery {
 
   draw() {
     if (!this.layout) return
-    const seen = this.scroller.clientHeight, ahead = seen * AHEAD
-    const [from, to] = this.layout.range(this.virtual - ahead, this.virtual + seen + ahead)
+    const seen = this.scroller.clientHeight, up = this.virtual < (this.drawnAt ?? 0)
+    if (this.virtual !== this.drawnAt) this.drawnAt = this.virtual
+    const [from, to] = this.layout.range(this.virtual - seen * (up ? AHEAD : BEHIND), this.virtual + seen * (up ? 1 + BEHIND : 1 + AHEAD))
     for (const index of [...this.tiles.keys()]) if (index < from || index >= to) this.release(index)
     for (let index = from; index < to; index++) {
       if (!this.tiles.has(index)) this.obtain(index)

@@ -270,12 +270,14 @@ class Plane {
     const start = this.where(event), path = [start]
     const drawn = this.tool === "pan" ? null : s("polygon", {class: "lasso"})
     if (drawn) this.over.append(drawn)
-    let last = start
+    let last = start, farthest = 0
     const moved = (next) => {
       const at = this.where(next)
+      farthest = Math.max(farthest, Math.hypot(at[0] - start[0], at[1] - start[1]))
       if (!drawn) this.move(at[0] - last[0], at[1] - last[1])
       else {
-        this.tool === "box" ? path.splice(1, path.length, [at[0], start[1]], at, [start[0], at[1]]) : path.push(at)
+        this.tool === "box" ? path.splice(1, path.length, [at[0], start[1]], at, [start[0], at[1]])
+          : path.push(...(next.getCoalescedEvents?.() ?? []).map((between) => this.where(between)), at) // a busy page gets few events
         drawn.setAttribute("points", path.map((corner) => corner.join(",")).join(" "))
       }
       last = at
@@ -283,8 +285,7 @@ class Plane {
     const ended = (end) => {
       this.stage.removeEventListener("pointermove", moved)
       drawn?.remove()
-      const small = Math.hypot(last[0] - start[0], last[1] - start[1]) < 4 && path.length < 6
-      if (small) this.click(end, start)
+      if (farthest < 4) this.click(end, start)
       else if (drawn) this.select(path, how(end))
     }
     this.stage.addEventListener("pointermove", moved)
