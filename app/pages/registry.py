@@ -34,6 +34,7 @@ PAGES = (
     Page("explore", "Explore", "explore", "app.pages.explore:view", "e"),
     Page("dive", "Dive", "route", "app.pages.dive:view", "d", listed=False),
     Page("review", "Review", "rate_review", "app.pages.review:view", "v"),
+    Page("learn", "Learn", "school", "app.pages.learn:view", "n"),
     Page("runs", "Runs", "hub", "app.pages.runs:view", "r"),
     Page("jobs", "Jobs", "pending_actions", "app.pages.jobs:view", "j"),
     Page("help", "Help", "help", "app.pages.help:view", listed=False),

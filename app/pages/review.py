@@ -6,15 +6,15 @@ from typing import Any
 from app.components.notices import empty
 from app.components.review_board import ReviewBoard
 from app.state.review import Review, knows_images
-from app.state.review_views import content, hits
+from app.state.review_views import content, found_terms
 from app.state.session import Session
 
-KEYS = [["Enter", "Name the cluster, or end the check"], ["letters after /", "Choose a term"],
+KEYS = [["Enter", "Name the cluster, or end the check"], ["l", "Choose a term by its first letters"],
         ["1 to 9, 0", "Choose your favourite; a free key takes the chosen term"], ["a", "Take the suggested name"],
-        ["n", "Next cluster"], ["← →", "Pages of the cluster"], ["g", "Grow: rank all other images for the term"],
+        ["n", "Next cluster"], ["← →", "Pages of the cluster"], ["x", "Extend: rank all other images for the term"],
         ["f j", "All of the page belong, or not"], ["b", "Take the last answer back"], ["s", "Split the cluster"],
         ["e", "Name the clicked images with the chosen term"], ["i", "Invert what is clicked"],
-        ["z y", "Undo, redo"], ["Esc", "Leave growing or checking"]]
+        ["z y", "Undo, redo"], ["Esc", "Leave extending or checking"]]
 Told = Mapping[str, Any]
 
 
@@ -43,7 +43,7 @@ class ReviewPage:
     def act(self, told: Told) -> None:
         """Does what a person asked for; mistakes become the message line."""
         if told["act"] == "find":
-            self.layout.hits = hits(self.review, told["text"])
+            self.layout.hits = found_terms(self.review.session, told["text"])
             return
         with self.review.session.attempt():
             ACTS[told["act"]](self.review, told)

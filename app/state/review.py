@@ -300,12 +300,12 @@ class Review(param.Parameterized):
 
     def _growing(self) -> Growing:
         if self.growing is None:
-            raise fail("grow", "no list is being grown", "press g first")
+            raise fail("grow", "no list is being grown", "press x first")
         return self.growing
 
     def _term(self) -> Term:
         if self.chosen_term() is None:
-            raise fail("label", "no term is chosen", "type its first letters")
+            raise fail("label", "no term is chosen", "press l and type its first letters")
         return self.chosen_term()
 
     def _term_named(self, term_id: int) -> Term:

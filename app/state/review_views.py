@@ -6,6 +6,7 @@ import numpy as np
 
 from app.state.review import ON_TABLE, Review
 from app.state.reviewing import PAGE
+from app.state.session import Session
 from engine.labelling.pace import pace
 from engine.labelling.term_search import search
 from engine.workspace.events import standing
@@ -31,11 +32,12 @@ def content(review: Review) -> dict[str, Any]:
     }
 
 
-def hits(review: Review, typed: str) -> list[dict[str, Any]]:
+def found_terms(session: Session, typed: str) -> list[dict[str, Any]]:
     """Terms for a few letters typed."""
-    person = review.session.who()
-    favourites = review.app.workspace.favourites.of(person.id).values() if person else ()
-    return [_term(term) for term in search(review.terms(), typed, 9, set(favourites))]
+    person, workspace = session.who(), session.workspace
+    favourites = workspace.favourites.of(person.id).values() if person else ()
+    terms = session.app.kept("terms in order", workspace.vocabularies.all_terms)
+    return [_term(term) for term in search(terms, typed, 9, set(favourites))]
 
 
 def suggested(review: Review, cluster: int) -> dict[str, Any] | None:

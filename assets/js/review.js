@@ -10,7 +10,7 @@ export function render({model}) {
   const grid = h("div", {class: "tiles", role: "listbox", "aria-multiselectable": "true", "aria-label": "Images"})
   const side = h("aside", {class: "side"})
   const head = h("header", {class: "head"})
-  const field = h("input", {class: "find", type: "search", placeholder: "Term: type its first letters ( / )", "aria-label": "Term",
+  const field = h("input", {class: "find", type: "search", placeholder: "Term: l, then its first letters", "aria-label": "Term",
     oninput: () => tell("find", {text: field.value}), onkeydown: inField})
   const list = h("ul", {class: "hits", role: "listbox", "aria-label": "Terms found"})
   let shown = ""
@@ -63,18 +63,18 @@ export function render({model}) {
 
   function drawHead() {
     const {mode, question, cluster, size, page, pages, term, check} = now()
-    const title = {cluster: `Cluster ${cluster}, ${count(size)} images`, grow: `Growing ${term?.name ?? ""}`,
+    const title = {cluster: `Cluster ${cluster}, ${count(size)} images`, grow: `Extending ${term?.name ?? ""}`,
       check: check ? `Checking ${count(check.size)} of ${count(check.of)}` : "Checking"}[mode]
     const button = (words, key, act, main) => h("button", {class: main ? "button main" : "button", onclick: act}, words, h("kbd", {}, key))
     const verbs = {
-      cluster: [button(term ? `Name ${marked.size ? "the rest " : ""}${term.name}` : "Name", "Enter", enter, true), button("Grow", "g", () => tell("grow")),
+      cluster: [button(term ? `Name ${marked.size ? "the rest " : ""}${term.name}` : "Name", "Enter", enter, true), button("Extend", "x", () => tell("grow")),
         button(marked.size ? "Split off" : "Split in two", "s", () => tell("split", {images: [...marked]})), button("Next", "n", () => tell("next"))],
       grow: [button("Yes", "f", () => answer(true), true), button("No", "j", () => answer(false)), button("Back", "b", () => tell("back")),
         button(`Take ${count(now().grow?.taken ?? 0)}`, "Enter", enter), button("Leave", "Esc", () => tell("leave"))],
       check: [button(marked.size ? `${marked.size} wrong` : "All right", "Enter", enter, true), button("Skip", "Esc", () => tell("leave"))],
     }[mode]
     head.replaceChildren(h("div", {}, h("h1", {}, title), h("p", {class: "soft"}, question)), h("span", {class: "told"},
-      marked.size ? `${marked.size} clicked` : "", mode === "cluster" && pages > 1 ? ` · page ${page + 1} of ${pages}` : ""), h("div", {class: "verbs"}, verbs))
+      [marked.size ? `${marked.size} clicked` : "", mode === "cluster" && pages > 1 ? `page ${page + 1} of ${pages}` : ""].filter(Boolean).join(" · ")), h("div", {class: "verbs"}, verbs))
   }
 
   function drawSide() {
@@ -84,14 +84,15 @@ export function render({model}) {
     const row = (one) => h("button", {class: one.number === cluster ? "row on" : "row", onclick: () => tell("open", {cluster: one.number}),
       "aria-label": `Cluster ${one.number}, ${one.size} images, ${Math.round(100 * one.done)} per cent labelled`}, h("span", {}, one.number),
     h("span", {class: "bar"}, h("i", {style: `width:${100 * one.done}%`})), h("span", {class: "number"}, count(one.size)))
-    side.replaceChildren(
+    const parts = [
       h("div", {class: "term"}, term ? chip(term) : h("span", {class: "soft"}, "No term chosen"), field, list,
         suggested ? h("p", {class: "soft"}, "Suggested ", chip(suggested, "a"), ` ${Math.round(100 * suggested.share)} %`) : null,
         h("div", {class: "favourites"}, favourites.map((one) => chip(one, one.key)))),
       grow ? curve(grow) : null,
       h("dl", {class: "pace"}, h("dt", {}, "Labelled"), h("dd", {"data-told": "labelled"}, count(pace.labelled)), h("dt", {}, "Left"), h("dd", {}, count(pace.left)),
         h("dt", {}, "An hour"), h("dd", {}, count(pace.per_hour)), h("dt", {}, "Time left"), h("dd", {}, pace.seconds_left === null ? "–" : time(pace.seconds_left))),
-      h("div", {class: "clusters", "aria-label": "Clusters"}, clusters.map(row)))
+      h("div", {class: "clusters", "aria-label": "Clusters"}, clusters.map(row))]
+    side.replaceChildren(...parts.filter(Boolean))
   }
 
   // The probability of every page, what is known of the cut, and the cut itself: drag or click to move it.
@@ -133,9 +134,9 @@ export function render({model}) {
   }
 
   const KEYS = {
-    Enter: enter, n: () => tell("next"), g: () => tell("grow", {seed: marked.size === 1 ? [...marked][0] : null}), s: () => tell("split", {images: [...marked]}),
+    Enter: enter, n: () => tell("next"), x: () => tell("grow", {seed: marked.size === 1 ? [...marked][0] : null}), s: () => tell("split", {images: [...marked]}),
     z: () => tell("undo"), y: () => tell("redo"), Escape: () => (marked.size ? (marked.clear(), drawMarks()) : tell("leave")),
-    a: () => now().suggested && tell("choose", {term: now().suggested.id}), "/": () => field.focus(),
+    a: () => now().suggested && tell("choose", {term: now().suggested.id}), l: () => field.focus(),
     i: () => { for (const {id} of now().images) marked.has(id) ? marked.delete(id) : marked.add(id); drawMarks() },
     e: () => marked.size && now().term && tell("images", {images: [...marked], term: now().term.id}),
     ArrowRight: () => tell("page", {page: Math.min(now().page + 1, now().pages - 1)}), ArrowLeft: () => tell("page", {page: Math.max(now().page - 1, 0)}),

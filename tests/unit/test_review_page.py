@@ -6,7 +6,7 @@ import pytest
 from app.pages.review import ACTS, ReviewPage
 from app.state.app_state import AppState
 from app.state.review import Review
-from app.state.review_views import content, hits, suggested
+from app.state.review_views import content, found_terms, suggested
 from app.state.session import Session
 from engine.jobs import run_now
 from engine.labelling.audit import audits
@@ -205,7 +205,7 @@ def test_the_board_shows_what_there_is(review):
     review.term = term(review, "sand")
     review.name_cluster()
     assert content(review)["check"]["of"] == 300 and content(review)["images"][0]["label"] == "sand"
-    assert suggested(review, 0)["name"] == "sand" and hits(review, "kel")[0]["name"] == "kelp"
+    assert suggested(review, 0)["name"] == "sand" and found_terms(review.session, "kel")[0]["name"] == "kelp"
     review.leave()
     review.begin_growing()
     grow = content(review)["grow"]

@@ -1,0 +1,15 @@
+"""The board of Learn: a batch of images with their suggestions, and the plots that say how good those are."""
+
+import param
+
+from app.components.telling import Telling
+
+
+class LearnBoard(Telling):
+    """Tells {act: queue | accept | name | sure | wanted | next | learn | undo | choose | find, ...}."""
+
+    _module = "learn"
+    _styles = ("parts", "review", "learn")
+
+    content = param.Dict(default={}, doc="What app.state.learn.content says.")
+    hits = param.List(default=[], doc="Terms for the letters typed.")

@@ -1,0 +1,58 @@
+"""Learn: what to label next, and what the labels so far have taught."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from app.components.learn_board import LearnBoard
+from app.components.notices import empty
+from app.state.learn import Learn, content
+from app.state.review_views import found_terms
+from app.state.session import Session
+
+KEYS = [["Enter", "Accept the suggestions that are not clicked away"], ["l", "Choose a term by its first letters"],
+        ["e", "Name the clicked images with the chosen term"], ["n", "Next batch"], ["i", "Invert what is clicked"],
+        ["r", "Learn again from all labels"], ["z", "Undo"], ["1 to 6", "How the batch is chosen"]]
+Told = Mapping[str, Any]
+
+
+def view(session: Session):
+    if not session.workspace.features.names():
+        return empty("Nothing to learn from yet", "Describe the images first; then name some in Review.",
+                     ("Go to Library", "/library"))
+    session.keys = KEYS
+    return LearnPage(Learn(session)).layout
+
+
+class LearnPage:
+    """Keeps the board and the view model in step."""
+
+    def __init__(self, learn: Learn):
+        self.learn = learn
+        self.layout = LearnBoard(content=content(learn), sizing_mode="stretch_both")
+        self.layout.on_told = self.act
+        learn.param.watch(lambda *_: self.draw(), ["step", "queue", "wanted", "term", "batch"])
+        learn.session.param.watch(lambda *_: self.draw(), ["version", "person"])
+
+    def draw(self) -> None:
+        self.layout.content = content(self.learn)
+
+    def act(self, told: Told) -> None:
+        """Does what a person asked for; mistakes become the message line."""
+        if told["act"] == "find":
+            self.layout.hits = found_terms(self.learn.session, told["text"])
+            return
+        with self.learn.session.attempt():
+            ACTS[told["act"]](self.learn, told)
+
+
+ACTS: Mapping[str, Callable[[Learn, Told], Any]] = {
+    "queue": lambda learn, told: learn.param.update(queue=told["name"], batch=0),
+    "accept": lambda learn, told: learn.accept([int(image) for image in told.get("wrong", ())]),
+    "name": lambda learn, told: learn.give_term([int(image) for image in told["images"]]),
+    "sure": lambda learn, told: learn.accept_sure(),
+    "wanted": lambda learn, told: learn.param.update(wanted=float(told["share"])),
+    "next": lambda learn, told: learn.next_batch(),
+    "learn": lambda learn, told: learn.learn(),
+    "undo": lambda learn, told: learn.undo(),
+    "choose": lambda learn, told: learn.choose_term(int(told["term"])),
+}
