@@ -10,7 +10,9 @@ from app.commands import (
     features,
     import_images,
     jobs,
+    labels,
     labels_in,
+    learn,
     machine,
     problems,
     runs,
@@ -40,6 +42,9 @@ app.command()(cluster.cluster)
 app.command()(export.export)
 app.command("import-labels")(labels_in.import_labels)
 app.add_typer(runs.commands, name="runs")
+app.add_typer(labels.commands, name="labels")
+app.command()(learn.learn)
+app.command()(learn.cover)
 app.add_typer(jobs.commands, name="jobs")
 app.command()(machine.doctor)
 app.command()(machine.version)
