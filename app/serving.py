@@ -11,6 +11,7 @@ import uvicorn
 
 from app.ports import listening
 from app.server import ServerSettings, create_app, warm_up
+from app.state.app_state import AppState
 from engine.workspace import Workspace
 
 GRACE = 3  # seconds open tabs get to hear that the server stops
@@ -23,10 +24,9 @@ def serve(workspace: Workspace, settings: ServerSettings, *, browser: bool = Tru
     held = listening(settings.host, settings.port)
     address = address_of(held, settings)
     api = create_app(workspace, settings)
-    threading.Thread(target=warm_up, args=(api.state.app,), name="warm-up", daemon=True).start()
     server = _Server(uvicorn.Config(
         api, log_level="warning", access_log=False, timeout_graceful_shutdown=GRACE, ws_ping_interval=20,
-        ws_max_size=64 << 20, server_header=False), lambda: _opened(address, browser, announce))
+        ws_max_size=64 << 20, server_header=False), lambda: _ready(api.state.app, address, browser, announce))
     with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises the signal again after it has stopped in good order
         server.run(sockets=[held])
 
@@ -50,7 +50,8 @@ def address_of(held: socket.socket, settings: ServerSettings) -> str:
     return f"http://{shown}:{port}/" + (f"?token={settings.token}" if settings.token else "")
 
 
-def _opened(address: str, browser: bool, announce: Callable[[str], None]) -> None:
+def _ready(app: AppState, address: str, browser: bool, announce: Callable[[str], None]) -> None:
     announce(address)
+    threading.Thread(target=warm_up, args=(app,), name="warm-up", daemon=True).start()
     if browser:  # on a thread of its own: some systems wait until the browser is closed
         threading.Thread(target=webbrowser.open, args=(address,), name="browser", daemon=True).start()

@@ -30,7 +30,8 @@ ARTEFACTS = ROOT / "test-artefacts"
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
          "--disable-component-update", "--disable-sync"]
-START = 60  # seconds a server may take on a busy machine
+START = 120  # seconds a server may take on a busy machine
+PATIENCE = 60_000  # milliseconds for anything on a page: a machine full of tests is slow
 LAPTOP, LARGE = {"width": 1366, "height": 768}, {"width": 2560, "height": 1440}
 
 
@@ -153,11 +154,25 @@ def server(clustered: Path) -> Iterator[Server]:
 
 
 @pytest.fixture
-def own(clustered: Path, tmp_path: Path) -> Iterator[Server]:
+def contexts() -> Iterator[list]:
+    """The browser contexts of a test; closed before its servers stop, lest their pages complain of that."""
+    opened: list = []
+    yield opened
+    _close(opened)
+
+
+def _close(opened: list) -> None:
+    while opened:
+        opened.pop().close()
+
+
+@pytest.fixture
+def own(clustered: Path, tmp_path: Path, contexts: list) -> Iterator[Server]:
     """A server of the test's own on a copy of the clustered workspace."""
     shutil.copytree(clustered.parent, tmp_path / "copy")
     running = start_server(tmp_path / "copy" / clustered.name)
     yield running
+    _close(contexts)
     running.stop()
 
 
@@ -172,11 +187,12 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture
-def blank(tmp_path: Path) -> Iterator[Server]:
+def blank(tmp_path: Path, contexts: list) -> Iterator[Server]:
     """A server on an empty workspace that the test may fill."""
     Workspace.create(tmp_path / "blank").close()
     running = start_server(tmp_path / "blank.benthos")
     yield running
+    _close(contexts)
     running.stop()
 
 
@@ -194,11 +210,11 @@ def chromium():
 
 
 @pytest.fixture
-def tab(chromium, request: pytest.FixtureRequest) -> Iterator[Callable]:
+def tab(chromium, contexts: list, request: pytest.FixtureRequest) -> Iterator[Callable]:
     """Opens pages: `tab(slug, server, dark=..., size=...)`. At the end every page opened must have been without fault.
 
     `page.watch.expected.append(text)` allows for an error the test provokes."""
-    contexts, watches = [], []
+    watches: list[Watch] = []
 
     def opened(slug: str = "", at: Server | None = None, *, dark: bool = False, size: dict | None = None,
                wait: bool = True):
@@ -208,7 +224,7 @@ def tab(chromium, request: pytest.FixtureRequest) -> Iterator[Callable]:
                              {"name": "benthoscope", "value": at.token, "url": at.base}])
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(PATIENCE)
         page.watch = Watch(at.base)
         page.watch.on(page)
         watches.append(page.watch)
@@ -218,8 +234,7 @@ def tab(chromium, request: pytest.FixtureRequest) -> Iterator[Callable]:
         return page
 
     yield opened
-    for context in contexts:
-        context.close()
+    _close(contexts)
     for watch in watches:
         watch.check()
 
