@@ -17,7 +17,7 @@ export function keyboard(model) {
   const body = h("dl", {class: "keys"})
   const element = h("dialog", {"aria-label": "Keyboard map"}, h("header", {}, h("h2", {}, "Keyboard"),
     h("button", {class: "plain", "aria-label": "Close", onclick: () => element.close()}, icon("close"))), body)
-  let afterG = 0
+  let afterG = -Infinity
 
   const row = ([key, what]) => h("div", {}, h("dt", {}, ...key.split(" ").map((part) => h("kbd", {}, part))), h("dd", {}, what))
   function open() {
