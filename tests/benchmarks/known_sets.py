@@ -37,12 +37,14 @@ def known_sets(images: int = 2400, dives: int = 8) -> Iterator[KnownSet]:
                          [image.label for image in named], [image.group for image in named], folder)
         for word, column in REAL.items():
             if (DATA / word / "labels.csv").exists():
-                yield _real(word, column, folder)
+                yield _real(word, column, folder, images)
 
 
-def _real(name: str, column: str, cache: Path) -> KnownSet:
+def _real(name: str, column: str, cache: Path, most: int) -> KnownSet:
+    """At most so many of its images, drawn at random."""
     with (DATA / name / "labels.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
+    rows = [rows[place] for place in np.sort(np.random.default_rng(0).permutation(len(rows))[:most])]
     paths = [DATA / name / "images" / row["file"] for row in rows]
     return _described(name, paths, [row[column] for row in rows], ["all"] * len(rows), cache)
 
