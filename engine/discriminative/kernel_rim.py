@@ -31,8 +31,9 @@ class KernelRIM(Clustering):
         self.balance, self.sizes, self.n_init = balance, sizes, n_init
         self.max_iter, self.tol, self.random_state = max_iter, tol, random_state
 
-    def fit(self, X: Any, groups: Any = None, *, start: Any = None, on_step: OnStep = ignore) -> Self:
-        """Learns from rows X (N, D), or from a kernel matrix (N, N); groups are not looked at."""
+    def fit(self, X: Any, groups: Any = None, *, start: Any = None, compute: Any = None, on_step: OnStep = ignore,
+            checkpoint: Any = None) -> Self:
+        """Learns from rows X (N, D), or from a kernel matrix (N, N); groups, machine and checkpoint as in RIM."""
         self._check_parameters()
         rng = np.random.default_rng(self.random_state)
         rows = at_least_two(self._square(X) if self._precomputed else finite_rows(X))
@@ -87,6 +88,23 @@ class KernelRIM(Clustering):
         """Rows phi of new rows; precomputed values are taken as if every new row had length one in its space."""
         rows = super()._rows(X)
         return self._mapped(rows / self._lengths if self._precomputed else rows)
+
+    def _map_arrays(self) -> dict[str, np.ndarray]:
+        factor = {"axes": self.factor_.axes, "mean": self.factor_.mean,
+                  "scalars": np.array([self.factor_.grand, self.factor_.scale])}
+        if self._precomputed:
+            return {**factor, "lengths": self._lengths}
+        return {**factor, "landmarks": self.landmarks_, "kernel": np.array([getattr(self.kernel_, "gamma", 0.0)])}
+
+    def _take_map(self, arrays: dict[str, np.ndarray]) -> None:
+        grand, scale = np.asarray(arrays["scalars"]).tolist()
+        self.factor_ = Factor(np.asarray(arrays["axes"]), np.asarray(arrays["mean"]), grand, scale)
+        if self._precomputed:
+            self._lengths = np.asarray(arrays["lengths"])
+        else:
+            self.landmarks_ = np.asarray(arrays["landmarks"])
+            self.kernel_ = KERNELS[self.kernel](self.landmarks_, float(arrays["kernel"][0]))
+        self.dual_coef_ = self.factor_.dual(self.coef_)
 
     def _starts(self, rows: np.ndarray, phi: np.ndarray, matrix: np.ndarray, start: Any,
                 rng: np.random.Generator) -> list[np.ndarray]:

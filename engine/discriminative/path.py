@@ -43,14 +43,16 @@ def rim_path(Z: np.ndarray, start: np.ndarray, plan: Plan, strengths: Sequence[f
 
 def chosen_strength(paths: Sequence[Sequence[PathStep]], target: int | None = None) -> float:
     """The strength that gives `target` classes or comes nearest; without a target the middle of the widest plateau of
-    the number of survivors, of plateaus equally wide the one where the paths agree best."""
+    the number of survivors, of plateaus equally wide the one where the paths agree best. Penalties too weak to let any
+    class die tell nothing, nor those under which one is left."""
     path = paths[0]
     if target is not None:
         return min(path, key=lambda step: abs(step.survivors - target)).strength
+    most = len(path[0].coefficients.biases)
     plateaus = [[at for at, _ in run] for count, run in
-                groupby(enumerate(path), key=lambda pair: pair[1].survivors) if count > 1]
+                groupby(enumerate(path), key=lambda pair: pair[1].survivors) if 1 < count < most]
     if not plateaus:
-        return path[0].strength
+        return path[len(path) // 2].strength
     widest = max(plateaus, key=lambda places: (len(places), _agreement(paths, places)))
     return path[widest[len(widest) // 2]].strength
 

@@ -8,10 +8,11 @@ import numpy as np
 from engine.compute import blas_threads
 from engine.discriminative.climbing import Precision
 from engine.discriminative.fitting import Fitted, Given, Plan, Sizes, best_of, even, power, survivors
+from engine.discriminative.objective import mutual_information
 from engine.discriminative.path import chosen_strength, rim_path
 from engine.discriminative.predicting import Multilogit
 from engine.discriminative.rows import at_least_two, finite_rows, whole_above_zero
-from engine.discriminative.scaling import SCALES
+from engine.discriminative.scaling import SCALES, Scale
 from engine.discriminative.starting import kmeans
 from engine.mixtures import checking
 from engine.problems import fail, unknown
@@ -23,6 +24,8 @@ PATHS = 3  # starts a strength is chosen with
 class Clustering(Multilogit):
     """What the linear and the kernel model share: a search over starts, and the classes that survive it."""
 
+    _sees_groups = False
+
     def fit_predict(self, X: Any, groups: Any = None, **rest: Any) -> np.ndarray:
         """The cluster of every row of X after fitting to it."""
         return self.fit(X, groups, **rest).labels_
@@ -30,6 +33,40 @@ class Clustering(Multilogit):
     def predict(self, X: Any, groups: Any = None) -> np.ndarray:
         """The likeliest cluster of every row."""
         return self.decision_function(X).argmax(1)
+
+    def assign(self, X: Any, groups: Any = None, *, compute: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """The likeliest cluster of every row, and its probability, (N,) each; groups and machine as in `fit`."""
+        P = self.predict_proba(X)
+        best = P.argmax(1)
+        return best, P[np.arange(len(P)), best]
+
+    def to_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """The fitted model as plain arrays, and what JSON can hold: together `from_arrays` makes it anew."""
+        self._check_fitted()
+        arrays = {"coef": self.coef_, "intercept": self.intercept_, "labels": self.labels_,
+                  "lower_bound_history": np.array(self.lower_bound_history_), **self._map_arrays()}
+        told = {"model": type(self).__name__, "params": self.get_params(), "n_features_in": self.n_features_in_,
+                "lower_bound": self.lower_bound_, "n_iter": self.n_iter_, "converged": self.converged_,
+                "strength": self.strength_}
+        return arrays, told
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, np.ndarray], told: dict[str, Any]) -> Self:
+        """The model that `to_arrays` was asked of."""
+        if told.get("model") != cls.__name__:
+            raise fail("stored model", f"is a {told.get('model')}, not a {cls.__name__}", "look it up in MODELS")
+        model = cls(**told["params"])
+        model.coef_, model.intercept_, model.labels_ = (np.asarray(arrays[name]) for name in (
+            "coef", "intercept", "labels"))
+        model.n_features_in_, model.n_clusters_ = told["n_features_in"], len(model.coef_)
+        model.lower_bound_, model.lower_bound_history_ = told["lower_bound"], arrays["lower_bound_history"].tolist()
+        model.n_iter_, model.converged_, model.strength_ = told["n_iter"], told["converged"], told["strength"]
+        model._take_map(arrays)
+        return model
+
+    def information(self, X: Any) -> float:
+        """Mutual information of the rows and their clusters, in nats; greater is better."""
+        return mutual_information(self.decision_function(X))
 
     def _check_parameters(self) -> None:
         for name in ("n_clusters", "n_init", "max_iter"):
@@ -77,9 +114,11 @@ class RIM(Clustering):
         self.balance, self.sizes, self.n_init = balance, sizes, n_init
         self.max_iter, self.tol, self.random_state = max_iter, tol, random_state
 
-    def fit(self, X: Any, groups: Any = None, *, start: Any = None, on_step: OnStep = ignore) -> Self:
+    def fit(self, X: Any, groups: Any = None, *, start: Any = None, compute: Any = None, on_step: OnStep = ignore,
+            checkpoint: Any = None) -> Self:
         """Learns from rows X (N, D); groups are not looked at. `start` gives group numbers to begin with, in place of
-        `n_init` runs of k-means. `on_step` may raise Cancelled."""
+        `n_init` runs of k-means. `on_step` may raise Cancelled. It always computes here and begins anew after a kill:
+        `compute` and `checkpoint` are there for whoever calls all models alike."""
         self._check_parameters()
         scale = chosen_scale(self.scale)
         rows = at_least_two(finite_rows(X))
@@ -95,6 +134,12 @@ class RIM(Clustering):
 
     def _rows(self, X: Any) -> np.ndarray:
         return self.scale_(super()._rows(X))
+
+    def _map_arrays(self) -> dict[str, np.ndarray]:
+        return {"centre": self.scale_.centre, "scale": self.scale_.scale}
+
+    def _take_map(self, arrays: dict[str, np.ndarray]) -> None:
+        self.scale_ = Scale(np.asarray(arrays["centre"]), np.asarray(arrays["scale"]))
 
     def _starts(self, Z: np.ndarray, start: Any) -> list[np.ndarray]:
         if start is not None:

@@ -15,9 +15,10 @@ import numpy as np
 
 from engine.compute import Compute, compute_on
 from engine.jobs.context import JobContext
+from engine.jobs.models import model_named, with_width
 from engine.jobs.rows import Rows, chosen_rows, narrowed
 from engine.jobs.trace import Trace
-from engine.mixtures import BayesianMixture, model_named
+from engine.mixtures import BayesianMixture
 from engine.problems import fail
 from engine.progress import Cancelled
 from engine.workspace import NewCluster, NewRun, Run, Workspace
@@ -47,8 +48,9 @@ def cluster(
     """
     job.progress(0, None, "reads the features")
     rows = narrowed(chosen_rows(workspace, features, collection), dimensions)
-    chosen = {"width": width, **(parameters or {})}
-    request = Request(model, chosen, name or f"{model} {features} {width:g}", _share(hold_out), seed)
+    chosen = with_width(model, width, dict(parameters or {}))
+    told = f"{model} {features} {width:g}" if "width" in chosen else f"{model} {features}"
+    request = Request(model, chosen, name or told, _share(hold_out), seed)
     run = _fitted_run(job, workspace, rows, request, compute_on(scheduler))
     return {"run": run.id, "name": run.name, **run.summary}
 
@@ -120,6 +122,8 @@ def _held_out_score(rows: Rows, request: Request, compute: Compute, trace: Trace
     if aside.all() or not aside.any():
         raise fail("hold-out", f"{request.hold_out:g} of {len(X)} images leaves none on one side", "choose 0.1 or so")
     estimator = estimator_for(request)
+    if not hasattr(estimator, "score"):
+        raise fail("hold-out", f"{request.model} gives no density to score by", "leave hold-out away")
     trace.stage = "without the images held out: "
     estimator.fit(X[~aside], rows.groups[~aside], compute=compute, on_step=trace.on_step)
     trace.stage = ""

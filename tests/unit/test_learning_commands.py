@@ -12,6 +12,7 @@ from engine.labelling.accepting import accept_sure
 from engine.labelling.cover_report import EVERYWHERE, cover, evidence, next_to_label
 from engine.labelling.material import material, said
 from engine.labelling.suggestion_store import SuggestionStore
+from engine.metrics import v_measure
 from engine.workspace import NewImage, NewRun, Workspace
 from engine.workspace.vocabularies import NewTerm
 
@@ -159,3 +160,14 @@ def test_nobody_labels_namelessly_and_unknown_words_are_told(reef):
     wrong = CliRunner().invoke(app, ["labels", "set", "habitut 1", "--image", "1", "--person", "Ann", "--workspace",
                                      str(reef[0].folder)])
     assert "did you mean 'habitat 1'" in str(wrong.exception)
+
+
+def test_a_run_can_be_made_by_information_maximisation(reef):
+    made, _, truth, _ = reef
+    for model in ("rim", "krim"):
+        job = run_now(made, "cluster", {"model": model, "parameters": {"n_clusters": 8, "n_init": 2}})
+        assert job.state == "done", job.error
+        run = made.runs.current()
+        assert run.model == model and run.name == f"{model} deep"
+        assert v_measure(truth, run.array("labels")) > 0.7
+        assert run.array("weights").shape == (2, run.summary["clusters"])

@@ -1,5 +1,6 @@
 """Regularised information maximisation, held to differences, identities and a slow account of its kernel form."""
 
+import json
 import pickle
 
 import numpy as np
@@ -256,6 +257,21 @@ def test_the_input_is_not_changed_and_the_model_can_be_copied(rng):
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
     assert clone(model).get_params() == model.get_params()
+
+
+@pytest.mark.parametrize("model", [RIM(n_clusters=5, n_init=1), KernelRIM(n_clusters=5, n_init=1),
+                                   KernelRIM(kernel="cosine", n_clusters=5, n_init=1),
+                                   KernelRIM(kernel="precomputed", n_clusters=5, n_init=1)], ids=str)
+def test_a_stored_model_assigns_as_before(model, rng):
+    X = toy(rng)[0]
+    rows = rbf(X) if model.get_params().get("kernel") == "precomputed" else X
+    model.set_params(random_state=0).fit(rows)
+    arrays, told = model.to_arrays()
+    again = type(model).from_arrays(arrays, json.loads(json.dumps(told)))
+    for one, two in zip(model.assign(rows), again.assign(rows), strict=True):
+        np.testing.assert_allclose(one, two, atol=1e-12)
+    assert again.n_clusters_ == model.n_clusters_ and again.lower_bound_ == model.lower_bound_
+    assert again.information(rows) == pytest.approx(model.information(rows))
 
 
 def test_a_precomputed_kernel_gives_the_clusters_of_its_rows(rng):
