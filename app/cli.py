@@ -6,6 +6,7 @@ import typer
 
 from app.commands import (
     cluster,
+    crowd,
     export,
     features,
     import_images,
@@ -39,6 +40,7 @@ app.command()(problems.problems)
 app.command()(workspaces.relink)
 app.command()(features.features)
 app.command()(cluster.cluster)
+app.add_typer(crowd.commands, name="crowd")
 app.command()(export.export)
 app.command("import-labels")(labels_in.import_labels)
 app.add_typer(runs.commands, name="runs")

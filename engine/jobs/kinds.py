@@ -43,6 +43,7 @@ def kinds() -> list[JobKind]:
 register(JobKind("import", "Import images", "engine.jobs.import_images:import_images"))
 register(JobKind("features", "Describe images", "engine.jobs.features:features"))
 register(JobKind("cluster", "Cluster images", "engine.jobs.cluster:cluster"))
+register(JobKind("crowd", "Cluster what a crowd said", "engine.jobs.crowd:crowd"))
 register(JobKind("relink", "Find moved images", "engine.jobs.relink:relink"))
 register(JobKind("projection", "Lay images out by neighbourhoods", "engine.jobs.projection:projection"))
 register(JobKind("learn", "Learn from labels", "engine.jobs.learn:learn_labels", heavy=False))

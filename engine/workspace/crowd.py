@@ -131,6 +131,12 @@ class CrowdStore:
 
         self._catalogue.write(store)
 
+    def tasks(self, campaign_id: int, kind: str = "task") -> list[tuple[int, tuple[int, ...]]]:
+        """(number, items) of each task."""
+        wanted = select(crowd_task.c.number, crowd_task.c["items"]).where(
+            crowd_task.c.crowd_campaign_id == campaign_id, crowd_task.c.kind == kind).order_by(crowd_task.c.number)
+        return [(number, tuple(items)) for number, items in self._catalogue.all(wanted)]
+
     def workers(self, campaign_id: int) -> list[Worker]:
         wanted = select(crowd_worker).where(crowd_worker.c.crowd_campaign_id == campaign_id)
         return [_worker(row) for row in self._catalogue.all(wanted.order_by(crowd_worker.c.number))]

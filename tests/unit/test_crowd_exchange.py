@@ -1,0 +1,249 @@
+"""What a crowd said, as files: in, out, and through the job and the commands."""
+
+import csv
+import hashlib
+import io
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+from app.cli import app
+from app.state.app_state import AppState
+from app.state.crowd_studio import CrowdStudio, worker_rows
+from app.state.session import Session
+from engine.exchange.judgements import (
+    adjacency_judgements,
+    numbered,
+    read_judgements,
+    read_pair_array,
+    write_answers,
+    write_pairs,
+)
+from engine.exchange.tables import read_table
+from engine.jobs import run_now
+from engine.metrics import adjusted_rand
+from engine.problems import BadInput
+from engine.workspace import NewImage, Workspace
+from engine.workspace.crowd_asking import ask, drawn, with_gold
+from engine.workspace.crowd_records import GoldPair, Settings
+from tests.crowds import single_criterion_crowd
+
+ITEMS, WORKERS = 40, 10
+
+
+def read(text, **rest):
+    return read_judgements(read_table(text.encode(), source="a.csv"), source="a.csv", **rest)
+
+
+def test_rows_of_images_become_pairs_and_what_is_wrong_is_told():
+    found = read("task,worker,item,group\nt1,ann,a,1\nt1,ann,b,1\nt1,ann,c,2\nt1,bob,a,x\nt1,bob,b,y\n"
+                 "t1,ann,a,2\nt1,,a,1\n")
+    assert found.items == ("a", "b", "c") and found.workers == ("ann", "bob")
+    said = {(int(a), int(b), int(j)): bool(same) for a, b, j, same in zip(
+        found.judgements.first, found.judgements.second, found.judgements.worker, found.judgements.same, strict=True)}
+    assert said == {(0, 1, 0): True, (0, 2, 0): False, (1, 2, 0): False, (0, 1, 1): False}
+    told = [str(problem) for problem in found.problems]
+    assert any("line 7" in line and "second time" in line for line in told)
+    assert any("line 8" in line and "no worker" in line for line in told)
+
+
+def test_card_sorts_and_other_platforms_tables_are_read_by_their_own_column_names():
+    cards = read("participant,card_id,card,category_id,category\n1,7,Fish,1,Animals\n1,8,Kelp,2,Plants\n")
+    assert cards.items == ("7", "8") and len(cards.judgements) == 1
+    hits = read("HIT,WorkerId,Image,Cluster\nh,w,a.jpg,0\nh,w,b.jpg,0\n")
+    assert hits.judgements.same.tolist() == [True]
+
+
+def test_rows_of_pairs_are_read_and_nonsense_left_out():
+    found = read("first,second,worker,same\na,b,w,1\nb,c,w,no\na,a,w,1\na,b,w,perhaps\nc,,w,1\n")
+    assert found.judgements.same.tolist() == [True, False] and len(found.problems) == 3
+
+
+def test_a_table_of_something_else_is_refused():
+    with pytest.raises(BadInput, match="neither task, worker"):
+        read("x,y\n1,2\n")
+
+
+def test_given_items_keep_their_numbers():
+    assert read("first,second,worker,same\nb,a,w,1\n", items=["a", "b", "c"]).judgements.first.tolist() == [1]
+
+
+def test_matrices_and_arrays_of_studies_become_judgements():
+    asked = np.array([[0, 1, 1], [1, 0, 0], [1, 0, 0]])
+    found = adjacency_judgements(np.array([[0, 1, 0], [1, 0, 0], [0, 0, 0]]), asked)
+    assert sorted(zip(found.first, found.second, found.same, strict=True)) == [(0, 1, True), (0, 2, False)]
+    rows = read_pair_array(np.array([[1000, 7, 5, 1], [7, 30, 9, 0]]))
+    assert (rows.n_items, rows.n_workers) == (3, 2) and rows.first.tolist() == [2, 0]
+    with pytest.raises(BadInput):
+        adjacency_judgements(np.zeros((2, 3)), np.zeros((2, 3)))
+
+
+@pytest.fixture(scope="module")
+def reef(tmp_path_factory):
+    """A workspace whose crowd has sorted 40 images by four kinds."""
+    folder = tmp_path_factory.mktemp("reef")
+    with Workspace.create(folder / "reef") as made:
+        group = made.library.group(made.library.collection("dives").id, "one")
+        root = made.library.register_root(folder)
+        ids = made.library.store_images([_picture(folder, root.id, group.id, number) for number in range(ITEMS)])
+        settings = Settings(size=10, views=4, repeats=4, title="</script><b>=1+1")
+        campaign = ask(made.crowd, "kinds", np.array(ids)[::-1], settings, np.random.default_rng(0))
+        campaign = made.crowd.change(campaign.id, "open")
+        made.kinds = single_criterion_crowd(0, n_items=ITEMS, n_workers=WORKERS, spammers=0.2)
+        _answer_all(made, campaign, made.kinds)
+        yield made
+
+
+def _picture(folder, root, group, number):
+    held = io.BytesIO()
+    Image.fromarray(np.full((30, 40, 3), 6 * number, np.uint8)).save(held, "JPEG")
+    (folder / f"{number}.jpg").write_bytes(held.getvalue())
+    sha = hashlib.sha256(held.getvalue()).hexdigest()
+    return NewImage(root, f"{number}.jpg", group, len(held.getvalue()), 1, sha, 40, 30)
+
+
+def _answer_all(workspace, campaign, people):
+    workers = [workspace.crowd.join(campaign, f"w{number}")[0] for number in range(WORKERS)]
+    for turn in range(1000):
+        tasks = [(worker, workspace.crowd.next_task(campaign, worker)) for worker in workers]
+        if all(task is None for _, task in tasks):
+            return
+        for worker, task in ((worker, task) for worker, task in tasks if task):
+            groups = people.answer(worker.number, np.array(task.shown)).groups
+            workspace.crowd.submit(campaign, worker, task.task, f"word-{turn:04d}", [int(group) for group in groups])
+
+
+def test_answers_written_and_read_again_say_the_same(reef):
+    campaign = reef.crowd.named("kinds")
+    answers = reef.crowd.answers(campaign.id)
+    names = [f"image {number}" for number in range(ITEMS)]
+    back = read(b"".join(write_answers(answers, names, ["=evil()"] * WORKERS)).decode(), items=names)
+    direct = numbered(answers, ITEMS, WORKERS).judgements
+    assert len(back.judgements) == len(direct) and back.judgements.same.sum() == direct.same.sum()
+    pairs = b"".join(write_pairs(direct, names, [str(number) for number in range(WORKERS)])).decode()
+    again = read(pairs, items=names).judgements
+    assert (again.first == direct.first).all() and (again.same == direct.same).all()
+    assert "'=evil()" in b"".join(write_answers(answers, names, ["=evil()"] * WORKERS)).decode()
+
+
+def test_the_job_turns_answers_into_a_run_with_its_workers(reef):
+    job = run_now(reef, "crowd", {"campaign": "kinds"})
+    assert job.state == "done", job.error
+    run = reef.runs.get(job.result["run"])
+    place = {int(image): item for item, image in enumerate(reef.crowd.named("kinds").images)}
+    truth = [reef.kinds.truth[place[int(image)]] for image in run.array("image_ids")]
+    assert adjusted_rand(truth, run.array("labels")) > 0.9
+    assert (np.diff(run.array("image_ids")) > 0).all() and run.array("weights").sum() == pytest.approx(1)
+    assert run.array("confusion").shape == (WORKERS, run.summary["clusters"], run.summary["clusters"])
+    rows = worker_rows(reef, reef.crowd.named("kinds"))
+    spam = {row["number"] for row in rows if not row["looking"]}
+    assert spam == set(np.flatnonzero(reef.kinds.spam))
+
+
+def test_further_tasks_are_asked_for_in_a_new_round(tmp_path):
+    with Workspace.create(tmp_path / "w") as made:
+        group = made.library.group(made.library.collection("dives").id, "one")
+        root = made.library.register_root(tmp_path)
+        ids = made.library.store_images([_picture(tmp_path, root.id, group.id, number) for number in range(ITEMS)])
+        campaign = ask(made.crowd, "k", np.array(ids), Settings(size=10, views=3, repeats=2), np.random.default_rng(0))
+        campaign = made.crowd.change(campaign.id, "open")
+        _answer_all(made, campaign, single_criterion_crowd(0, n_items=ITEMS, n_workers=WORKERS))
+        before = made.crowd.standing(campaign.id).tasks
+        assert run_now(made, "crowd", {"campaign": "k", "more": 5}).state == "done"
+        assert made.crowd.standing(campaign.id).tasks == before + 5
+        _answer_all(made, campaign, single_criterion_crowd(0, n_items=ITEMS, n_workers=WORKERS))
+        assert {answer.round for answer in made.crowd.answers(campaign.id)} == {1, 2}
+
+
+def test_factorisation_needs_to_be_told_how_many_clusters(reef):
+    failed = run_now(reef, "crowd", {"campaign": "kinds", "method": "nmf"})
+    assert failed.state == "failed" and "--clusters" in failed.error
+    assert run_now(reef, "crowd", {"campaign": "kinds", "method": "nmf", "clusters": 4}).state == "done"
+    assert "did you mean 'bayes'" in run_now(reef, "crowd", {"campaign": "kinds", "method": "bayse"}).error
+
+
+def test_known_pairs_are_planted_without_showing_an_image_twice():
+    gold = (GoldPair(0, 1, True), GoldPair(2, 3, False))
+    tasks = with_gold([np.arange(at, at + 6) for at in range(20)], gold, np.random.default_rng(0))
+    assert all(len(set(task.tolist())) == 6 for task in tasks)
+    held = [any({pair.first, pair.second} <= set(task.tolist()) for pair in gold) for task in tasks]
+    assert sum(held[::4]) == 5
+    practice = drawn(30, Settings(size=5, views=2), np.random.default_rng(0))[0]
+    assert practice.kind == "practice" and practice.wanted == 0
+
+
+def benthoscope(reef, *words, code=0):
+    found = CliRunner().invoke(app, ["crowd", *words, "--workspace", str(reef.folder)])
+    assert found.exit_code == code, found.output
+    return found.output
+
+
+def test_the_commands_list_open_write_and_make_pages(reef, tmp_path):
+    listed = json.loads(benthoscope(reef, "workers", "kinds", "--json"))
+    assert len(listed) == WORKERS and listed[0]["answers"] > 0
+    assert "/crowd/" in benthoscope(reef, "open", "kinds", "--address", "http://vessel:8642")
+    benthoscope(reef, "answers", "kinds", str(tmp_path / "a.csv"))
+    rows = list(csv.DictReader((tmp_path / "a.csv").open(encoding="utf-8")))
+    assert len(rows) == 10 * len(reef.crowd.answers(reef.crowd.named("kinds").id))
+    clustered = CliRunner().invoke(app, ["crowd", "read", str(tmp_path / "a.csv"), "--json"])
+    labels = {int(row["item"]): row["cluster"] for row in json.loads(clustered.output)}
+    images = reef.crowd.named("kinds").images
+    assert adjusted_rand(reef.kinds.truth, [labels[int(image)] for image in images]) > 0.9
+    made = benthoscope(reef, "create", "second", "--collection", "dives", "--size", "5", "--views", "2")
+    assert "benthoscope crowd open" in made
+    benthoscope(reef, "pause", "second")
+    assert "second" in benthoscope(reef) and "closed" in benthoscope(reef, "close", "second")
+
+
+def test_pages_for_outside_stand_alone_and_hold_the_words_as_text(reef, tmp_path):
+    benthoscope(reef, "pages", "kinds", str(tmp_path / "pages"))
+    pages = sorted((tmp_path / "pages").iterdir())
+    assert len(pages) == len(reef.crowd.tasks(reef.crowd.named("kinds").id))
+    text = pages[0].read_text(encoding="utf-8")
+    assert "&lt;/script&gt;&lt;b&gt;=1+1" in text and "{{" not in text
+    assert text.count("data:image/jpeg;base64,") == 10 and not re.search(r"(src|href)=.?https?:", text)
+
+
+def test_the_studio_shows_all_and_adopts_clusters_as_labels(reef):
+    state = AppState(reef)
+    session = Session(state, "crowds", person="Ann")
+    studio = CrowdStudio(session)
+    studio.campaign = reef.crowd.named("kinds").id
+    if studio.content()["shown"]["result"] is None or "quality" not in reef.runs.current().parts():
+        run_now(reef, "crowd", {"campaign": "kinds"})
+        session.changed()
+    shown = studio.content()["shown"]
+    json.dumps(shown)
+    result = shown["result"]
+    assert len(result["points"]) == ITEMS and len(result["tables"]) == WORKERS
+    assert sorted(result["order"]) == list(range(len(result["clusters"])))
+    studio.adopt({0: "Round", 1: " "})
+    images, terms = reef.labels.current_terms()
+    assert len(images) == result["clusters"][0]["size"]
+    assert reef.vocabularies.term(int(terms[0])).name == "Round"
+    session.undo()
+    assert not len(reef.labels.current_terms()[0])
+
+
+def test_the_studio_makes_campaigns_of_the_selection_and_tells_mistakes(reef):
+    session = Session(AppState(reef), "crowds", selection=np.array(reef.crowd.named("kinds").images[:12], np.int32))
+    studio = CrowdStudio(session)
+    studio.create({"name": "few", "size": 6, "views": 2})
+    assert reef.crowd.named("few").id == studio.campaign
+    studio.open()
+    assert studio.content()["shown"]["state"] == "open"
+    studio.create({"name": "few", "size": 6})
+    assert session.message.kind == "error" and "already" in session.message.text
+    studio.refine(0)
+    assert session.message.kind == "error"
+
+
+def test_paths_of_this_machine_are_in_no_file_of_the_page():
+    folder = Path(__file__).parents[2] / "assets" / "crowd"
+    texts = [path.read_text(encoding="utf-8") for path in folder.iterdir()]
+    assert not any(re.search(r"https?://(?!www\.w3\.org)", text) for text in texts)
