@@ -6,8 +6,11 @@ import io
 import numpy as np
 import pytest
 from fastapi.testclient import TestClient
+from PIL import Image as Picture
 
 from app.server import ServerSettings, create_app
+from engine.features import pack_mask
+from engine.features.mask_file import MaskFile
 from engine.workspace import NewCluster, NewImage, NewRun, Workspace
 from engine.workspace.vocabularies import NewTerm
 
@@ -76,3 +79,28 @@ def test_saved_selections_are_listed_and_read(client, reef):
     saved = reef.selections.save(reef.people.named("Ada").id, "edge", np.array([5, 2]), {"tool": "lasso"})
     assert client.get("/api/v1/selections").json() == [{"id": saved.id, "name": "edge", "images": 2}]
     assert client.get(f"/api/v1/selections/{saved.id}").json()["images"] == [2, 5]
+
+
+@pytest.fixture
+def segmented(reef):
+    """Image 1 has two halves, the left in cluster 0, the right in cluster 1."""
+    with reef.features.writer("parts", width=1, extractor={}, level="segment") as features:
+        features.append([1], np.zeros((2, 1)), [2])
+    mask = np.repeat([[0, 1]], 4, axis=0).repeat(3, axis=1)
+    MaskFile(reef.features.open("parts").folder).append([1], [pack_mask(mask)])
+    parts = {"image_ids": np.array([1]), "labels": np.zeros(1, np.int32), "segment_labels": np.array([0, 1], np.int32)}
+    return reef.runs.add(NewRun("parts", "scm", "parts", {}, {}, {"clusters": 1}), parts, [NewCluster(0, 1)])
+
+
+def test_segments_lie_over_an_image_with_borders_and_the_colours_of_their_clusters(client, segmented):
+    assert client.get(f"/api/v1/images/1/around?run={segmented.id}").json()["segments"] is True
+    answer = client.get(f"/api/v1/images/1/segments.png?run={segmented.id}")
+    pixels = np.asarray(Picture.open(io.BytesIO(answer.content)))
+    assert pixels.shape == (4, 6, 4) and (pixels[:, 2] == 255).all()
+    assert (pixels[0, 0] != pixels[0, 5]).any() and 0 < pixels[0, 0, 3] < 255
+
+
+def test_segments_a_run_did_not_cluster_are_drawn_as_borders_alone(client, segmented):
+    pixels = np.asarray(Picture.open(io.BytesIO(client.get("/api/v1/images/1/segments.png?run=1").content)))
+    assert (pixels[:, 2] == 255).all() and (pixels[:, [0, 1, 3, 4, 5], 3] == 0).all()
+    assert client.get("/api/v1/images/2/segments.png?run=1").status_code == 404

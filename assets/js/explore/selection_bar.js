@@ -3,6 +3,7 @@
 import {h, icon} from "../dom.js"
 import {count} from "../told.js"
 import {fill} from "./choices.js"
+import {oncePerFrame} from "./wire.js"
 
 export function render({model}) {
   return new SelectionBar(model).element
@@ -21,7 +22,8 @@ class SelectionBar {
     this.element = h("div", {class: "explorebar", role: "toolbar", "aria-label": "Explore"}, this.choices, this.legend, this.chips, h("span", {class: "space"}), this.told, this.acts(), this.words)
     this.label.addEventListener("keydown", (event) => { if (event.key === "Enter") this.give() })
     this.name.addEventListener("keydown", (event) => { if (event.key === "Enter") this.save() })
-    for (const name of ["choices", "filters", "shown", "total", "selected_count", "terms", "legend", "crowd"]) model.on(name, () => this.draw())
+    const draw = oncePerFrame(() => this.draw())
+    for (const name of ["choices", "filters", "shown", "total", "selected_count", "terms", "legend", "crowd", "saved", "export_url"]) model.on(name, draw)
     this.draw()
   }
 
@@ -58,7 +60,7 @@ class SelectionBar {
     for (const name of ["split", "crowd", "invert", "export"]) this.menu.querySelector(`[data-act=${name}]`).hidden = !selected
     this.menu.querySelector(".line").hidden = !selected
     this.menu.querySelector("[data-act=crowd]").hidden = !selected || !model.crowd
-    this.menu.querySelector("[data-act=export]").href = model.export_url || null
+    this.menu.querySelector("[data-act=export]").setAttribute("href", model.export_url)
     this.words.replaceChildren(...model.terms.map((word) => h("option", {value: word})))
     this.chips.replaceChildren(...model.filters.map(({kind, id, text}) => h("button", {class: "chip", title: `Remove the filter ${text}`, onclick: () => model.send_msg({act: "unfilter", kind, id})}, text, icon("close"))),
       ...(model.filters.length > 1 ? [h("button", {class: "chip", onclick: () => model.send_msg({act: "show_all"})}, "Show all")] : []))

@@ -13,16 +13,19 @@ export class Viewer {
   constructor(hooks) {
     this.hooks = hooks
     this.picture = h("img", {alt: "", draggable: "false"})
-    this.stage = h("div", {class: "stage"}, this.picture)
+    this.segments = h("img", {class: "segments", alt: "", draggable: "false", hidden: true})
+    this.stage = h("div", {class: "stage"}, this.picture, this.segments)
     this.facts = h("dl", {class: "facts"})
     this.track = h("div", {class: "track", role: "group", "aria-label": "Neighbours along the track"})
     this.title = h("h2", {})
     const button = (sign, title, act) => h("button", {class: "plain", title, "aria-label": title, onclick: act}, icon(sign))
     this.tick = button("check_box_outline_blank", "Select (Space)", () => this.select())
+    this.over = button("grid_on", "Segments (S)", () => this.toggleSegments())
+    this.over.hidden = true
     this.element = h("dialog", {class: "viewer", "aria-label": "Image"},
       h("header", {}, this.title, h("span", {class: "space"}), this.tick, button("push_pin", "Sort by likeness to this (P)", () => this.pin()),
         button("zoom_in", "Larger (+)", () => this.zoom(1.6)), button("zoom_out", "Smaller (-)", () => this.zoom(1 / 1.6)),
-        button("fit_screen", "Whole image (0)", () => this.fit()), button("info", "What is known of it (I)", () => this.element.classList.toggle("bare")),
+        this.over, button("fit_screen", "Whole image (0)", () => this.fit()), button("info", "What is known of it (I)", () => this.element.classList.toggle("bare")),
         button("close", "Close (Esc)", () => this.close())),
       h("div", {class: "body"}, button("chevron_left", "Previous (←)", () => this.go(-1)), this.stage,
         button("chevron_right", "Next (→)", () => this.go(1)), h("aside", {}, this.facts)), this.track)
@@ -35,7 +38,8 @@ export class Viewer {
     if (!this.element.open) this.element.showModal()
     this.picture.src = thumbnail(id, 1024, this.hooks.version())
     this.picture.alt = `Image ${id}`
-    this.sharp = false
+    this.sharp = this.hasSegments = false
+    this.showSegments()
     this.fit()
     this.marks()
     this.title.textContent = `Image ${id}`
@@ -51,6 +55,8 @@ export class Viewer {
     const told = await ask(`/api/v1/images/${id}/around${run ? `?run=${run}` : ""}`)
     if (this.id !== id) return
     const {image} = told
+    this.hasSegments = told.segments
+    this.showSegments()
     this.title.textContent = image.path.split("/").pop()
     const rows = [["File", image.path], [told.kind, told.group], ...FIELDS.filter(([name]) => image[name] !== null).map(([name, title, word]) => [title, word(image[name])]),
       ["Size", `${image.width} × ${image.height}`], ...(told.cluster === null ? [] : [["Cluster", `${told.cluster}${told.probability === null ? "" : `, probability ${told.probability.toFixed(3)}`}`]]),
@@ -61,6 +67,19 @@ export class Viewer {
   }
 
   // --- acts
+
+  toggleSegments() {
+    this.overlaid = !this.overlaid
+    this.showSegments()
+  }
+
+  showSegments() {
+    const shown = Boolean(this.overlaid && this.hasSegments), run = this.hooks.run()
+    this.over.hidden = !this.hasSegments
+    this.over.setAttribute("aria-pressed", String(shown))
+    this.segments.hidden = !shown
+    if (shown) this.segments.src = `/api/v1/images/${this.id}/segments.png${run ? `?run=${run}` : ""}`
+  }
 
   go(by) {
     const next = this.hooks.step(by)
@@ -105,7 +124,8 @@ export class Viewer {
   }
 
   draw() {
-    this.picture.style.transform = `translate(${this.place.x}px, ${this.place.y}px) scale(${this.place.scale})`
+    const turn = `translate(${this.place.x}px, ${this.place.y}px) scale(${this.place.scale})`
+    this.picture.style.transform = this.segments.style.transform = turn
   }
 
   listen() {
@@ -132,7 +152,7 @@ export class Viewer {
 
   key(event) {
     const acts = {ArrowLeft: () => this.go(-1), ArrowRight: () => this.go(1), " ": () => this.select(), p: () => this.pin(), "+": () => this.zoom(1.6),
-      "=": () => this.zoom(1.6), "-": () => this.zoom(1 / 1.6), 0: () => this.fit(), i: () => this.element.classList.toggle("bare")}
+      "=": () => this.zoom(1.6), "-": () => this.zoom(1 / 1.6), 0: () => this.fit(), s: () => this.toggleSegments(), i: () => this.element.classList.toggle("bare")}
     if (event.ctrlKey || event.metaKey || event.altKey) return
     if (acts[event.key]) { event.preventDefault(); acts[event.key]() }
     if (event.key !== "Escape") event.stopPropagation()
