@@ -130,6 +130,7 @@ def test_undo_reaches_back_beyond_a_restart(named, tab):
         other.keyboard.press("z")
         other.locator("[data-told=labelled]").filter(has_text="0").wait_for()
         assert terms(folder) == {}
+        other.close()
     finally:
         again.stop()
 
