@@ -40,8 +40,7 @@ def write_darwin_core(outgoing: Outgoing) -> Written:
         Loss("labels of classes that are no taxon", len(bare), _told(bare)),
         Loss("occurrences named more coarsely than their class", sum(_coarser(picture.said.term) for picture in seen),
              "the class stands in verbatimIdentification; give its term a taxon for a finer name"),
-        Loss("occurrences without time or place", incomplete, "portals refuse them; import a track or positions"),
-        Loss("absences", 0, "a label says what was seen, not what was missing"))
+        Loss("occurrences without time or place", incomplete, "portals refuse them; import a track or positions"))
     return Written((ExportFile("occurrence.csv", csv_chunks(HEADER, _rows(outgoing, seen))),), len(seen),
                    losses(outgoing, CARRIED, "Darwin Core has no term for it", special=special))
 
