@@ -38,3 +38,4 @@ class SelectionBar(Telling):
     saved = param.List(default=[], doc="[id, name, images] of the saved selections.")
     export_url = param.String(default="", doc="Where the selection can be had as CSV.")
     crowd = param.Boolean(default=False, doc="Whether there is a crowd to ask.")
+    goto = param.String(default="", doc="An address of this server that the tab goes to.")

@@ -14,6 +14,7 @@ from app.components.strip import Strip
 from app.components.workbench import SelectionBar, Workbench
 from app.pages.background import Background
 from app.pages.explore_acts import ACTS
+from app.pages.registry import PAGES
 from app.state import explore_views as views
 from app.state.explore import Explore
 from app.state.session import Session
@@ -23,6 +24,7 @@ KEYS = [["1 2 3 4", "Only clusters, embedding, map, gallery; again for all"], ["
         ["Ctrl", "Take from the selection"], ["Shift Ctrl", "Keep what is in both"], ["Space", "Select the tile"],
         ["Enter", "Open the tile"], ["p", "Sort by likeness to the tile"], ["Esc", "Clear the selection"]]
 FILL = {"sizing_mode": "stretch_both"}
+CROWD = "crowd"  # slug of the page that asks the crowd, where there is one
 # What has to be drawn anew when a parameter of the view model changes.
 FOLLOW: Mapping[str, tuple[str, ...]] = {
     "run": ("images", "colours", "order", "mask", "selection", "cards", "plane", "map", "strip", "bar"),
@@ -48,7 +50,7 @@ class ExplorePage:
 
     def __init__(self, session: Session):
         self.explore = Explore(session)
-        self.bar = SelectionBar(sizing_mode="stretch_width", height=42)
+        self.bar = SelectionBar(sizing_mode="stretch_width", height=42, crowd=any(p.slug == CROWD for p in PAGES))
         self.cards, self.strip = ClusterCards(**FILL), Strip(**FILL)
         self.embedding, self.map, self.gallery = Embedding(**FILL), DiveMap(**FILL), Gallery(title="Gallery", **FILL)
         self.bench = Workbench(clusters=self.cards, embedding=self.embedding, map=self.map, strip=self.strip,

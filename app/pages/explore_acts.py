@@ -74,7 +74,9 @@ def _umap(page: "ExplorePage", told: Told) -> None:
 
 
 def _crowd(page: "ExplorePage", told: Told) -> None:
+    """Saved, because the page that asks the crowd is another session and finds it by its number."""
     acts.save(page.explore, f"For the crowd, {len(page.explore.selection):,} images")
+    page.bar.goto = f"/crowd?selection={page.explore.saved}"
 
 
 def _invert(page: "ExplorePage", told: Told) -> None:

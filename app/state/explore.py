@@ -161,6 +161,7 @@ class Explore(param.Parameterized):
 
     def _selected(self) -> None:
         """What the gallery shows follows, except from the gallery itself; a changed selection is not the saved one."""
+        self.session.selection = self.selected_ids().astype(np.int32)
         if self.selection.origin.get("tool") != "tiles":
             self.scope = self.selection.positions
         if self.saved is not None and not np.array_equal(self.selection.positions, self._recalled):

@@ -82,7 +82,7 @@ def plane(explore: Explore) -> Values:
     if found is None:
         return {"embedding": {"xy_url": "", "outlines": [], "pictures": [], "note": _why_no_plane(explore)}}
     atlas, names = explore.atlas, cluster_colours(explore.atlas.clusters)
-    key = ("outlines", found.method, atlas.run.id if atlas.run else None, len(atlas))
+    key = ("outlines", found.key, atlas.run.id if atlas.run else None)
     homes = explore.app.lasting.once(key, lambda: outlines(atlas, found))
     drawn = [{"cluster": home.cluster, "rings": home.rings, "colour": names[home.cluster]} for home in homes]
     return {"embedding": {"xy_url": explore.app.shelf.put(found.xy), "xy_kind": "u2", "extent": _extent(found.xy),
@@ -124,7 +124,7 @@ def bar(explore: Explore) -> Values:
         "bar": {"choices": words.bar_controls(explore), "filters": words.filters(explore), "total": len(atlas),
                 "shown": int(shown.sum()), "selected_count": len(explore.selection), "export_url": export,
                 "terms": sorted({" > ".join(term.path) for term in all_terms(app).values()}),
-                "saved": [list(found) for found in app.workspace.selections.list()], "crowd": False},
+                "saved": [list(found) for found in app.workspace.selections.list()]},
         "bench": {"tools": tools, "told": {"gallery": f"{int(explore.in_gallery().sum()):,}",
                                            "clusters": f"{atlas.clusters}" if atlas.run else "",
                                            "map": _labelled_told(explore)}},

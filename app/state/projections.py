@@ -21,11 +21,8 @@ LAST = 65534         # the largest coordinate; a step is a hundredth of a pixel 
 class Plane:
     """`xy` (N, 2) uint16 in steps from 0 to LAST across the larger side; NOWHERE for images without features."""
 
-    method: str
+    key: tuple  # of method, content and images: what is made of the plane is kept under it
     xy: np.ndarray
-
-    def steps(self, positions: np.ndarray) -> np.ndarray:
-        return self.xy[positions]
 
 
 def store(app: AppState) -> ProjectionStore:
@@ -43,12 +40,12 @@ def plane(app: AppState, atlas: Atlas, method: str) -> Plane | None:
     if features is None or not has_projection(app, atlas, method):
         return None
     key = ("plane", method, features.sidecar.data_hash, len(atlas))
-    return app.lasting.once(key, lambda: _plane(app, atlas, features, method))
+    return app.lasting.once(key, lambda: Plane(key, _steps(app, atlas, features, method)))
 
 
-def _plane(app: AppState, atlas: Atlas, features: FeatureSet, method: str) -> Plane:
+def _steps(app: AppState, atlas: Atlas, features: FeatureSet, method: str) -> np.ndarray:
     kept = store(app).get(features, method) or store(app).put(features, method, principal(features.X))
-    return Plane(method, quantised(kept, atlas))
+    return quantised(kept, atlas)
 
 
 def principal(X: np.ndarray) -> np.ndarray:

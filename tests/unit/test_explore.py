@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from app.pages.explore import FOLLOW
+from app.pages.explore_acts import ACTS
 from app.state import dive_views, explore_views, selection_acts
 from app.state import explore_words as words
 from app.state.app_state import AppState
@@ -116,6 +117,20 @@ def test_selections_are_combined_as_sets(how, left):
 def test_a_wrong_way_to_combine_offers_the_nearest():
     with pytest.raises(BadInput, match="did you mean 'subtract'"):
         Selection().combine("substract", np.array([1]))
+
+
+def test_the_session_knows_the_ids_that_are_selected(explore):
+    explore.select_cluster(1)
+    assert explore.session.selection.dtype == np.int32
+    np.testing.assert_array_equal(explore.session.selection, explore.atlas.columns.ids[explore.atlas.members(1)])
+
+
+def test_sending_to_the_crowd_saves_the_selection_and_leads_to_its_page(explore):
+    page = SimpleNamespace(explore=explore, bar=SimpleNamespace(goto=""))
+    explore.select_cluster(1)
+    ACTS["crowd"](page, {"act": "crowd"})
+    [(number, name, count)] = explore.app.workspace.selections.list()
+    assert page.bar.goto == f"/crowd?selection={number}" and "crowd" in name and count == 70
 
 
 def test_inverting_selects_what_is_shown_and_was_not_selected(explore):

@@ -22,6 +22,7 @@ class SelectionBar {
     this.element = h("div", {class: "explorebar", role: "toolbar", "aria-label": "Explore"}, this.choices, this.legend, this.chips, h("span", {class: "space"}), this.told, this.acts(), this.words)
     this.label.addEventListener("keydown", (event) => { if (event.key === "Enter") this.give() })
     this.name.addEventListener("keydown", (event) => { if (event.key === "Enter") this.save() })
+    model.on("goto", () => { if (model.goto.startsWith("/")) window.location.assign(model.goto) })
     const draw = oncePerFrame(() => this.draw())
     for (const name of ["choices", "filters", "shown", "total", "selected_count", "terms", "legend", "crowd", "saved", "export_url"]) model.on(name, draw)
     this.draw()
