@@ -246,9 +246,10 @@ def test_decoding_leaves_pillow_as_it_was(picture):
     def state():
         return (Image.MAX_IMAGE_PIXELS, ImageFile.LOAD_TRUNCATED_IMAGES, ImageFile.MAXBLOCK, sorted(Image.OPEN))
 
+    made = [make(picture) for make in (*LOSSLESS.values(), *LOSSY.values())]  # saving registers formats
     before = state()
-    for make in (*LOSSLESS.values(), *LOSSY.values()):
-        read(make(picture), longest=20)
+    for data in made:
+        read(data, longest=20)
     assert state() == before
 
 
