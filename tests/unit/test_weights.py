@@ -5,6 +5,7 @@ import io
 import os
 import pickle
 import struct
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -130,9 +131,28 @@ def test_what_the_file_names_cannot_be_changed_by_it(tmp_path):
         read(tmp_path, head + pickle.PROTO + b"\x02" + build)
 
 
+def test_a_few_bytes_cannot_ask_for_all_memory(tmp_path):
+    """The file says that it goes on with value number two thousand million."""
+    head = b"".join(pickled(part) for part in (MAGIC, PROTOCOL))
+    greedy = pickle.PROTO + b"\x02" + pickle.NONE + pickle.LONG_BINPUT + struct.pack("<I", 2**31 - 1) + pickle.STOP
+    tracemalloc.start()
+    try:
+        with pytest.raises(BadInput):
+            read(tmp_path, head + greedy)
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+    finally:
+        tracemalloc.stop()
+
+
+def test_an_instruction_no_tensor_needs_is_refused(tmp_path):
+    head = b"".join(pickled(part) for part in (MAGIC, PROTOCOL))
+    with pytest.raises(BadInput, match="which no tensor needs"):
+        read(tmp_path, head + pickle.PROTO + b"\x05" + pickle.BYTEARRAY8 + struct.pack("<Q", 2**40) + pickle.STOP)
+
+
 @pytest.mark.parametrize("wrong", [
     {"offset": 3}, {"shape": (2, 4)}, {"strides": (4, 1)}, {"offset": -1}, {"shape": (-2, 3)}, {"strides": (3, -1)},
-    {"shape": (2, 3, 1)}, {"shape": (10**9, 10**9), "strides": (0, 1)}, {"shape": (0, 3)}, {"offset": 2.0},
+    {"shape": (2, 3, 1)}, {"shape": (10**9, 10**9), "strides": (0, 1)}, {"shape": (0, 3)}, {"offset": None},
 ])
 def test_a_tensor_that_would_reach_beyond_its_storage_is_refused(tmp_path, wrong):
     named = collections.OrderedDict(weight=tensor("a", 6, **wrong))
