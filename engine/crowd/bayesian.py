@@ -7,21 +7,23 @@ import numpy as np
 from scipy.special import expit, log_expit
 from sklearn.base import BaseEstimator, ClusterMixin
 
-from engine.crowd.atoms import Answers, evidence, memberships, told_apart
+from engine.crowd.atoms import Answers
 from engine.crowd.beliefs import Beliefs, Prior, with_workers
+from engine.crowd.clusterings import found_clusters, given_clusters
 from engine.crowd.judgements import Judgements, as_judgements
 from engine.crowd.pairs import pairs_of
-from engine.crowd.platonic import WIDTH, PlatonicClusters, given_number, of_members, platonic_clusters
+from engine.crowd.platonic import WIDTH, PlatonicClusters
 from engine.crowd.search import Found, Rule, Sweeping, Trial, nothing_to_find, search, transferred
 from engine.crowd.symmetric import multiplicity, second_moments, spreading
 from engine.crowd.workers import Confusion, confusion, looking, quality, schools
 from engine.problems import fail
 from engine.progress import OnStep, ignore
 
-SEARCHED = 400_000    # judgements a search looks at; where there are more, all of them take part from then on
+SEARCHED = 100_000    # judgements a search looks at; where there are more, all of them take part from then on
+SEARCH = Rule(1e-5, 60)  # how far beginnings are followed before guessers are told and the best is followed to its end
 REFRESH = Rule(1e-5, 60)
 STRUCTURED = 0.05     # gain per judgement below which the crowd may have been guessing
-WEIGHED = 4           # clusterings of the positions that the answers choose from
+WEIGHED = 400_000     # judgements that choose among clusterings
 AFTERWARDS = 10       # updates of workers at fixed positions: they settle at once, only their bound is iterated
 
 
@@ -49,11 +51,12 @@ class BayesianCrowdClustering(ClusterMixin, BaseEstimator):
         """
         self._check()
         judgements, rng = _usable(X, n_items, n_workers), np.random.default_rng(self.random_state)
+        self.looking_ = np.ones(judgements.n_workers, bool)
         work = self._work(judgements, on_step)
         found = self._searched(work, judgements, self.dimensions, rng)
         self.evidence_ = dict(found.evidence)
         self._learned(judgements, work, found.best, rng)
-        self._leave_out_guessers(judgements, work, rng)
+        self._polish(judgements, work, found.best, rng)
         return self
 
     def update(self, X: Any, *, n_items: int | None = None, n_workers: int | None = None,
@@ -105,26 +108,25 @@ class BayesianCrowdClustering(ClusterMixin, BaseEstimator):
 
     def _searched(self, work: Sweeping, judgements: Judgements, dimensions: Sequence[int],
                   rng: np.random.Generator) -> Found:
-        rule = Rule(self.tol, self.max_sweeps)
         if len(judgements) <= SEARCHED:
-            return search(work, dimensions, self.restarts, rule, rng)
+            return search(work, dimensions, self.restarts, SEARCH, rng)
         few = work.on(pairs_of(judgements.split(SEARCHED / len(judgements), rng)[1], self.judgement_weight))
-        found = search(few, dimensions, self.restarts, Rule(1e-4, self.max_sweeps), rng)
+        found = search(few, dimensions, self.restarts, SEARCH, rng)
         start = transferred(work.pairs, found.best.beliefs, work.prior)
-        return Found(work.carry(start, self.max_sweeps, self.tol), found.evidence)
+        return Found(work.carry(start, SEARCH.max_sweeps, SEARCH.tol), found.evidence)
 
-    def _leave_out_guessers(self, judgements: Judgements, work: Sweeping, rng: np.random.Generator) -> None:
-        """Positions once more, from those who look: a guesser's noise is otherwise fitted by items few have judged."""
-        if self.guessers_below <= 0 or self.gain_ < STRUCTURED:
-            return
-        self.looking_ = looking(self.worker_quality_, self.guessers_below)
-        if self.looking_.all():
-            return
-        trusted = _by(self.looking_, judgements)
-        fewer = self._work(trusted, work.on_step)
-        kept = fewer.carry(transferred(fewer.pairs, self.beliefs_, fewer.prior), self.max_sweeps, self.tol)
-        fresh = self._searched(fewer, trusted, (self.n_dimensions_,), rng).best
-        self._learned(judgements, fewer, max(kept, fresh, key=lambda trial: trial.bound), rng)
+    def _polish(self, judgements: Judgements, work: Sweeping, found: Trial, rng: np.random.Generator) -> None:
+        """Positions to their end, from those who look: a guesser's noise is otherwise fitted by items few judged."""
+        starts = [found]
+        if self.guessers_below > 0 and self.gain_ >= STRUCTURED:
+            self.looking_ = looking(self.worker_quality_, self.guessers_below)
+        if not self.looking_.all():
+            trusted = _by(self.looking_, judgements)
+            work = self._work(trusted, work.on_step)
+            kept = work.carry(transferred(work.pairs, self.beliefs_, work.prior), SEARCH.max_sweeps, SEARCH.tol)
+            starts = [kept, self._searched(work, trusted, (self.n_dimensions_,), rng).best]
+        best = max(starts, key=lambda trial: trial.bound)
+        self._learned(judgements, work, work.carry(best, self.max_sweeps, self.tol), rng)
 
     def _learned(self, judgements: Judgements, work: Sweeping, found: Trial, rng: np.random.Generator) -> Self:
         """Keeps what the trusted judgements of `work` told, and fits every worker to it."""
@@ -132,8 +134,6 @@ class BayesianCrowdClustering(ClusterMixin, BaseEstimator):
         self.gain_ = (found.bound - nothing_to_find(work.pairs, work.prior)) / max(work.pairs.n_judgements, 1)
         self.positions_, self.position_variances_ = found.beliefs.position, found.beliefs.position_variance
         self.n_dimensions_, self.views_ = found.D, np.diff(work.pairs.item_start)
-        if not hasattr(self, "looking_") or len(self.looking_) != judgements.n_workers:
-            self.looking_ = np.ones(judgements.n_workers, bool)
         self.beliefs_ = self._of_everybody(judgements, work, found.beliefs)
         self.clusters_ = self._clusters(judgements, self.views_ > 0, rng, work.on_step)
         self.labels_, self.n_clusters_ = self.clusters_.labels, self.clusters_.K
@@ -150,19 +150,14 @@ class BayesianCrowdClustering(ClusterMixin, BaseEstimator):
 
     def _clusters(self, judgements: Judgements, judged: np.ndarray, rng: np.random.Generator,
                   on_step: OnStep) -> PlatonicClusters:
-        """Clusters of positions, then what the trusted answers themselves say of members and of clusters too many."""
-        known = self.n_clusters is not None
-        if known:
-            found = [given_number(self.positions_, judged, self.n_clusters, rng)]
-        else:
-            found = platonic_clusters(self.positions_, judged, rng, count=WEIGHED, width=self.width, on_step=on_step)
-        if found[0].K < 2:
-            return found[0]
-        answers = Answers.of(_by(self.looking_, judgements))
-        resps = [memberships(answers, one.probability, confusion(self.beliefs_, one).normalised) for one in found]
-        if not known:
-            resps = [told_apart(answers, resp) for resp in resps]
-        return of_members(self.positions_, max(resps, key=lambda resp: evidence(answers, resp)))
+        """Clusters of positions, by what the trusted answers themselves make of them."""
+        trusted = _by(self.looking_, judgements)
+        if len(trusted) > WEIGHED:
+            trusted = trusted.split(WEIGHED / len(trusted), rng)[1]
+        answers = Answers.of(trusted)
+        if self.n_clusters is not None:
+            return given_clusters(self.beliefs_, judged, answers, self.n_clusters, rng)
+        return found_clusters(self.beliefs_, judged, answers, rng, width=self.width, on_step=on_step)
 
     def _check_grown(self, judgements: Judgements) -> None:
         items, workers = len(self.positions_), len(self.looking_)

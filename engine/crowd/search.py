@@ -18,6 +18,7 @@ ROUGH, MIDDLE, LONG = 8, 16, 30  # sweeps all beginnings get, those of them that
 KEPT = 2                         # beginnings that are carried on
 PATIENCE = 2                     # numbers of dimensions in a row that bound lower before no higher one is tried
 CLOSE = 0.005                    # share of the bound within which the second best dimension is followed to its end too
+TRIVIAL = (30, 1e-5)             # sweeps and tolerance of the fit without structure, which settles soon
 LEAST = 4                        # sweeps before a fit may be called settled
 
 
@@ -152,4 +153,4 @@ def _extended(values: np.ndarray, more: int, value: np.ndarray) -> np.ndarray:
 def nothing_to_find(pairs: Pairs, prior: Prior) -> float:
     """The bound of the trivial fit, all items at one place: what structure has to beat."""
     work = Sweeping(pairs, prior)
-    return work.carry(work.begin(np.zeros((pairs.n_items, 1)), prior.items), 100, 1e-7).bound
+    return work.carry(work.begin(np.zeros((pairs.n_items, 1)), prior.items), *TRIVIAL).bound

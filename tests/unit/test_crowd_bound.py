@@ -218,6 +218,8 @@ def test_the_same_seed_gives_the_same_arrays():
     for name in ("positions_", "labels_", "worker_quality_", "probabilities_"):
         assert np.array_equal(*(getattr(fit, name) for fit in fits)), name
     assert fits[0].lower_bound_history_ == fits[1].lower_bound_history_
+    again = fits[0].fit(judged)  # nothing of an earlier fit is left
+    assert again.lower_bound_history_ == fits[1].lower_bound_history_ and (again.looking_ == fits[1].looking_).all()
 
 
 def test_updating_goes_on_from_what_was_learned_and_takes_in_new_people_and_pictures():

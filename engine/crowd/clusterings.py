@@ -1,0 +1,53 @@
+"""Which of several clusterings of the positions the answers themselves make likeliest.
+
+The mixture's bound prefers few long clusters where they stand in a regular layout, and k-means cannot say how many
+there are. So both propose, with too many clusters too; members go where the answers put them, clusters that nobody
+tells apart are joined, and the evidence of the answers decides.
+"""
+
+import numpy as np
+
+from engine.crowd.atoms import Answers, evidence, memberships, told_apart
+from engine.crowd.beliefs import Beliefs
+from engine.crowd.platonic import PlatonicClusters, given_number, of_members, platonic_clusters
+from engine.crowd.workers import confusion
+from engine.progress import OnStep, ignore
+
+WEIGHED = 2       # clusterings of the mixture that are weighed
+TOO_MANY = 12     # clusters k-means begins with; those too many are joined
+AROUND = (0, 1)   # clusters more than the best so far that k-means tries once it is known
+
+
+def found_clusters(beliefs: Beliefs, judged: np.ndarray, answers: Answers, rng: np.random.Generator, *, width: float,
+                   on_step: OnStep = ignore) -> PlatonicClusters:
+    """However many clusters the answers tell apart."""
+    position = beliefs.position
+    first = platonic_clusters(position, judged, rng, count=WEIGHED, width=width, on_step=on_step)
+    if not judged.any():
+        return first[0]
+    many = min(TOO_MANY, max(1, int(judged.sum()) // 4))
+    resps = [_settled(beliefs, answers, one) for one in (*first, given_number(position, judged, many, rng))]
+    best = _likeliest(answers, resps)
+    again = {min(best.shape[1] + more, int(judged.sum())) for more in AROUND}
+    resps = [best, *(_settled(beliefs, answers, given_number(position, judged, K, rng)) for K in sorted(again))]
+    return of_members(position, _likeliest(answers, resps))
+
+
+def given_clusters(beliefs: Beliefs, judged: np.ndarray, answers: Answers, K: int, rng: np.random.Generator,
+                   ) -> PlatonicClusters:
+    """K clusters, their members by the answers."""
+    first = given_number(beliefs.position, judged, K, rng)
+    if first.K < 2:
+        return first
+    return of_members(beliefs.position, memberships(answers, first.probability, confusion(beliefs, first).normalised))
+
+
+def _settled(beliefs: Beliefs, answers: Answers, first: PlatonicClusters) -> np.ndarray:
+    """(N, K) after reassigning members and joining what nobody tells apart."""
+    if first.K < 2:
+        return first.probability
+    return told_apart(answers, memberships(answers, first.probability, confusion(beliefs, first).normalised))
+
+
+def _likeliest(answers: Answers, resps: list[np.ndarray]) -> np.ndarray:
+    return max(resps, key=lambda resp: evidence(answers, resp))
