@@ -261,5 +261,6 @@ def test_links_that_are_none_or_closed_say_so(visit, asked, chromium):
     page.get_by_text("Campaign is paused").wait_for()
     asked.workspace.crowd.renew_link(campaign.id)
     page.watch.expected.append("404")
+    page.wait_for_timeout(1000)  # the server remembers a link for half a second
     page.reload()
     page.get_by_text("Link leads nowhere").wait_for()
