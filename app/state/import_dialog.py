@@ -66,10 +66,13 @@ class ImportDialog(param.Parameterized):
     def call(self, collection: str, kind: str) -> None:
         self._change(lambda preview: preview.with_collection(collection.strip() or None, kind or None))
 
-    def start(self) -> bool:
-        """Queues the import as shown; whether it was."""
+    def start(self, collection: str = "", kind: str = "") -> bool:
+        """Queues the import as shown, under the name and kind that stand in the dialog; whether it was."""
         if self._preview is None or not self._preview.images:
             return False
+        plan = self._preview.plan
+        if (collection.strip() or plan.collection, kind or plan.kind) != (plan.collection, plan.kind):
+            self.call(collection, kind)
         app, preview = self.session.app, self._preview
         app.queue.add("import", preview.parameters, title=f"Import {preview.plan.collection}")
         app.jobs.look()

@@ -1,5 +1,6 @@
 """A job before it starts: its parameters with their meaning, sensible defaults, and what it will cost."""
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -51,6 +52,7 @@ class JobForm(param.Parameterized):
     def __init__(self, session: Session):
         super().__init__(session=session)
         self._recipe: Recipe | None = None
+        self._one_act = threading.RLock()  # callbacks of one tab may run side by side
 
     def open(self, recipe: Recipe) -> None:
         self._recipe = recipe
@@ -60,40 +62,48 @@ class JobForm(param.Parameterized):
                       "cost": recipe.cost(values)}
 
     def close(self) -> None:
-        self.shown = {}
+        with self._one_act:
+            self.shown = {}
 
     def change(self, values: Values) -> None:
         """Shows what the job would cost now, or what is wrong with a value."""
-        if self._recipe is None or not self.shown:
-            return
-        try:
-            checked = {field.name: checked_value(field, values.get(field.name)) for field in self._recipe.fields}
-            cost = self._recipe.cost(checked)
-        except BenthoscopeError as error:
-            self.shown = {**self.shown, "values": dict(values), "error": str(error)}
-            return
-        self.shown = {**self.shown, "values": checked, "error": "", "cost": cost}
+        with self._one_act:
+            self._checked(values)
 
     def start(self, values: Values) -> bool:
-        """Queues the jobs; whether it could."""
-        self.change(values)
-        if self._recipe is None or not self.shown or self.shown["error"]:
-            return False
+        """Queues the jobs and closes; whether it could. A second click finds the form closed."""
+        with self._one_act:
+            checked = self._checked(values)
+            return checked is not None and self._done(self._recipe, checked)
+
+    def _done(self, recipe: Recipe, checked: dict[str, Any]) -> bool:
         with self.session.attempt():
-            if self._recipe.act:
-                told = self._recipe.act(self.shown["values"])
-                self.close()
-                self.session.tell(told)
-                return True
-            jobs = self._recipe.jobs(self.shown["values"])
-            for kind, parameters, title in jobs:
-                self.session.app.queue.add(kind, parameters, title=title)
-            self.session.app.jobs.look()
+            line = recipe.act(checked) if recipe.act else self._queued(recipe.jobs(checked))
             self.close()
-            more = f" and {len(jobs) - 1} more" if len(jobs) > 1 else ""
-            self.session.tell(f"{jobs[0][2]}{more}: started in the background", kind="info")
+            self.session.tell(line, kind="success" if recipe.act else "info")
             return True
         return False
+
+    def _checked(self, values: Values) -> dict[str, Any] | None:
+        """The values as the job takes them; None where one is wrong, or the form is closed."""
+        recipe = self._recipe
+        if recipe is None or not self.shown:
+            return None
+        try:
+            checked = {field.name: checked_value(field, values.get(field.name)) for field in recipe.fields}
+            cost = recipe.cost(checked)
+        except BenthoscopeError as error:
+            self.shown = {**self.shown, "values": dict(values), "error": str(error)}
+            return None
+        self.shown = {**self.shown, "values": checked, "error": "", "cost": cost}
+        return checked
+
+    def _queued(self, jobs: Sequence[tuple[str, dict[str, Any], str]]) -> str:
+        for kind, parameters, title in jobs:
+            self.session.app.queue.add(kind, parameters, title=title)
+        self.session.app.jobs.look()
+        more = f" and {len(jobs) - 1} more" if len(jobs) > 1 else ""
+        return f"{jobs[0][2]}{more}: started in the background"
 
 
 def checked_value(field: Field, value: Any) -> Any:

@@ -58,7 +58,7 @@ export function render({model}) {
     drawn = shown.title
     values = {...shown.values}
     const more = shown.fields.filter((field) => field.more)
-    body.replaceChildren(h("form", {onsubmit: (event) => {
+    body.replaceChildren(h("form", {novalidate: true, onsubmit: (event) => { // the server checks, and says why
       event.preventDefault()
       clearTimeout(timer)
       model.send_msg({act: "start", values})

@@ -48,10 +48,11 @@ function preview(model, shown) {
   const more = found.group_count - found.groups.length
   const name = h("input", {id: "collection", value: found.collection})
   const kind = h("select", {id: "kind"}, found.kinds.map(([word, words]) => h("option", {value: word, selected: word === found.kind}, words)))
-  const rename = () => tell(model, "call", {collection: name.value, kind: kind.value})
-  name.addEventListener("change", rename)
-  kind.addEventListener("change", rename)
-  const level = h("select", {id: "level", onchange: (event) => tell(model, "level", {level: Number(event.target.value)})},
+  // The name travels with the next act: an answer that redrew the dialog would take the button from under a click.
+  const named = () => ({collection: name.value, kind: kind.value})
+  const keep = () => { if (name.value.trim() !== found.collection || kind.value !== found.kind) tell(model, "call", named()) }
+  kind.addEventListener("change", keep)
+  const level = h("select", {id: "level", onchange: (event) => { keep(); tell(model, "level", {level: Number(event.target.value)}) }},
     [...Array(Math.max(found.levels, found.level) + 1).keys()].map((number) =>
       h("option", {value: number, selected: number === found.level}, levelName(number))))
   const ignored = Object.entries(found.ignored).map(([ending, number]) => `${count(number)} ${ending}`).join(", ")
@@ -64,11 +65,11 @@ function preview(model, shown) {
       h("section", {}, h("h3", {}, found.kind === "campaign" ? "Dives" : "Albums"), h("ul", {class: "groups"}, groups,
         more > 0 ? h("li", {class: "soft"}, `and ${count(more)} more`) : null)),
       h("section", {}, h("h3", {}, "First images"), rows(found.rows))),
-    ...found.sources.map((source) => columns(model, source, shown.meanings)),
+    ...found.sources.map((source) => columns(model, source, shown.meanings, keep)),
     problems(found),
     h("footer", {}, h("div", {class: "told"}, h("p", {class: "soft", role: "status"}, busy || ""), h("p", {class: "wrong", role: "alert"}, error || "")),
       h("button", {class: "button", type: "button", onclick: () => tell(model, "back")}, "Another folder"),
-      h("button", {class: "button main", type: "button", disabled: !found.images, onclick: () => tell(model, "start")},
+      h("button", {class: "button main", type: "button", disabled: !found.images, onclick: () => tell(model, "start", named())},
         `Import ${count(found.images)} images`)),
   ]
 }
@@ -89,9 +90,9 @@ function rows(found) {
       h("td", {class: "number"}, metres(row.altitude)))))))
 }
 
-function columns(model, source, meanings) {
+function columns(model, source, meanings, keep) {
   const choice = (column) => h("select", {"aria-label": `Meaning of ${column.name}`,
-    onchange: (event) => tell(model, "mean", {column: column.name, meaning: event.target.value})},
+    onchange: (event) => { keep(); tell(model, "mean", {column: column.name, meaning: event.target.value}) }},
   Object.entries(meanings).map(([word, words]) => h("option", {value: word, selected: word === column.meaning}, words)))
   const table = h("table", {}, h("thead", {}, h("tr", {}, ["Column", "First values", "Meaning"].map((head) => h("th", {scope: "col"}, head)))),
     h("tbody", {}, source.columns.map((column) => h("tr", {}, h("th", {scope: "row"}, column.name),

@@ -32,11 +32,11 @@ def test_import_describe_and_cluster_from_an_empty_workspace(tab, blank, campaig
     start.wait_for()
     screenshot(page, "import-preview")
     page.get_by_label("Collection").fill("By hand")
-    page.get_by_label("Collection").press("Tab")
     start.click()
     page.get_by_role("button", name="By hand", exact=True).wait_for(timeout=MINUTES)
     page.get_by_role("button", name="Describe", exact=True).click()
     form = page.get_by_role("dialog", name="Describe images")
+    form.get_by_role("checkbox", name=re.compile("^colour")).wait_for()
     for word in ("deep", "colour"):
         box = form.get_by_role("checkbox", name=re.compile(f"^{word}"))
         if box.count():
@@ -49,9 +49,9 @@ def test_import_describe_and_cluster_from_an_empty_workspace(tab, blank, campaig
     form.get_by_text("More", exact=True).click()
     screenshot(page, "cluster-form")
     form.get_by_role("button", name="Cluster", exact=True).click()
+    page.get_by_role("status").filter(has_text=re.compile("Cluster images.*: done")).wait_for(timeout=MINUTES)
     page.get_by_text(re.compile(r"\d+ in gmc colour")).wait_for(timeout=MINUTES)
     assert wait_for_jobs(blank) == {"import": "done", "features": "done", "cluster": "done"}
-    page.get_by_role("status").filter(has_text="done").first.wait_for()
 
 
 def test_a_running_job_shows_in_the_tray_and_is_cancelled_from_there(tab, own):

@@ -115,8 +115,8 @@ def test_the_import_is_queued_as_it_was_shown(session, folder):
     dialog.open(str(folder))
     assert not dialog.start()
     dialog.look(str(folder)).join()
-    dialog.call("Leg 2", "campaign")
-    assert dialog.start() and dialog.shown == {}
+    dialog.call("Leg 1", "campaign")
+    assert dialog.start("Leg 2", "campaign") and dialog.shown == {}
     job = session.app.queue.unfinished()[0]
     assert (job.kind, job.parameters["collection"]) == ("import", "Leg 2")
 
@@ -143,6 +143,15 @@ def test_describing_tells_its_cost_and_queues_the_job(imported):
     assert form.start({**form.shown["values"], "kinds": ["colour"], "dimension": "8"})
     job = imported.app.queue.unfinished()[0]
     assert (job.kind, job.parameters["kinds"], job.parameters["dimension"]) == ("features", ["colour"], 8)
+
+
+def test_clicking_twice_queues_once_and_a_late_change_does_not_open_the_form_again(imported):
+    form = JobForm(imported)
+    form.open(describing(imported.app, []))
+    values = {**form.shown["values"], "kinds": ["colour"]}
+    assert form.start(values) and not form.start(values)
+    form.change(values)
+    assert form.shown == {} and len(imported.app.queue.unfinished()) == 1
 
 
 def test_clustering_asks_for_descriptions_first(imported):

@@ -61,11 +61,11 @@ export function jobTray(model) {
 
   function notice(before) {
     const known = new Map(before.map((job) => [job.id, job.state]))
+    const newest = Math.max(0, ...known.keys())
     const over = ["done", "failed", "cancelled"]
     for (const job of jobs) {
-      const was = known.get(job.id)
-      if (!over.includes(job.state) || was === job.state || (was === undefined && before.length)) continue
-      if (was === undefined) continue
+      const fresh = known.has(job.id) ? !over.includes(known.get(job.id)) : job.id > newest // began and ended between two looks
+      if (!fresh || !over.includes(job.state)) continue
       if (job.state === "done") model.send_msg({act: "tell", text: `${job.title}: done`, kind: "success"})
       if (job.state === "failed") model.send_msg({act: "tell", text: job.error, kind: "error"})
     }
