@@ -15,6 +15,7 @@ from PIL import Image
 from engine.workspace import NewImage, Workspace
 from engine.workspace.crowd_records import NewTask, Settings
 from tests.browser.conftest import start_server
+from tests.loops import outcome
 
 PEOPLE, EACH, SHOWN = 200, 3, 6
 PAUSE = 4.0     # seconds people look before they answer, on average; real ones take ten times as long
@@ -61,7 +62,7 @@ def _picture(folder, root, group, number):
 
 def test_two_hundred_people_answer_at_once_quickly_and_none_is_lost(asked, record_property):
     workspace, campaign, server = asked
-    seen = asyncio.run(_everybody(f"{server.base}/api/v1/crowd/work/{campaign.link}", server.base))
+    seen = outcome(_everybody(f"{server.base}/api/v1/crowd/work/{campaign.link}", server.base))
     assert not seen.troubles, seen.troubles[:5]
     stored = {(answer.worker, answer.task) for answer in workspace.crowd.answers(campaign.id)}
     assert stored == seen.acknowledged and len(stored) == PEOPLE * EACH

@@ -1,6 +1,5 @@
 """The interface for scripts and pages: what it says of a workspace, how it caches, how it refuses."""
 
-import asyncio
 import hashlib
 from importlib.resources import files
 from pathlib import Path
@@ -16,6 +15,7 @@ from engine.imaging import read_bytes, thumbnails
 from engine.jobs import JobQueue
 from engine.workspace import NewCluster, NewImage, NewRun, Workspace
 from tests import example_jobs  # noqa: F401  registers its kinds
+from tests.loops import outcome
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def ask(api):
             async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
                 return await client.request(method, path, **rest)
 
-        return asyncio.run(go())
+        return outcome(go())
 
     return asked
 
@@ -182,7 +182,7 @@ def test_tile_hosts_are_let_in_only_when_a_person_said_so(reef):
         async with httpx.AsyncClient(transport=httpx.ASGITransport(api), base_url="http://localhost") as client:
             return await client.get("/health")
 
-    policy = asyncio.run(go()).headers["content-security-policy"]
+    policy = outcome(go()).headers["content-security-policy"]
     assert "img-src 'self' https://tiles.lab.org" in policy and policy.count("https:") == 1
 
 

@@ -1,7 +1,5 @@
 """Who may come in."""
 
-import asyncio
-
 import httpx
 import pytest
 from starlette.applications import Starlette
@@ -9,6 +7,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route, WebSocketRoute
 
 from app.auth import FOREIGN, STRANGER, Door, Guard, hostname
+from tests.loops import outcome
 
 TOKEN = "a-secret-nobody-guesses"
 
@@ -33,7 +32,7 @@ def ask(path, door=None, *, host="localhost:8642", **headers):
         async with httpx.AsyncClient(transport=transport, base_url=f"http://{host}") as client:
             return await client.get(path, headers=headers)
 
-    return asyncio.run(asked())
+    return outcome(asked())
 
 
 def socket_code(door=None, **headers):
@@ -53,7 +52,7 @@ def socket_code(door=None, **headers):
 
         await guarded(door or Door(TOKEN))(scope, receive, send)
 
-    asyncio.run(asked())
+    outcome(asked())
     return None if sent[0]["type"] == "websocket.accept" else sent[0]["code"]
 
 

@@ -1,0 +1,12 @@
+"""Coroutines of tests that are not coroutines themselves."""
+
+import asyncio
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+
+def outcome(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """What a coroutine comes to, in a thread of its own: browser tests leave a loop running in the one of the tests."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, coroutine).result()
