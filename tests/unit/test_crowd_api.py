@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 from PIL import Image
+from starlette.websockets import WebSocketDisconnect
 
 from app.api.crowd import BODY_AT_MOST
 from app.api.memory import Memory
 from app.api.rates import Permits, Rate
+from app.auth import STRANGER
 from app.server import ServerSettings, create_app
 from engine.workspace import NewImage, Workspace
 from engine.workspace import crowd as crowd_module
@@ -107,6 +109,13 @@ def test_a_link_opens_nothing_else_of_the_server(client, work):
     for address in ("/api/v1/images", "/api/v1/workspace", "/api/v1/people", "/", "/thumbnails/image/1/320.jpg",
                     "/api/v1/crowd/../images"):
         assert client.get(address, headers=me).status_code == 401, address
+
+
+def test_a_link_opens_no_socket(client, campaign):
+    for path in ("/crowd/ws", f"/crowd/{campaign.link}"):
+        with pytest.raises(WebSocketDisconnect) as closed, client.websocket_connect(f"ws://127.0.0.1{path}"):
+            pass
+        assert closed.value.code == STRANGER, path
 
 
 def test_the_images_of_others_tasks_stay_closed(client, campaign, work, reef):
