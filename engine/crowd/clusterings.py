@@ -15,7 +15,7 @@ from engine.progress import OnStep, ignore
 
 WEIGHED = 2       # clusterings of the mixture that are weighed
 TOO_MANY = 12     # clusters k-means begins with; those too many are joined
-AROUND = (0, 1)   # clusters more than the best so far that k-means tries once it is known
+AROUND = (-1, 0, 1)  # clusters more or fewer than the best so far that k-means tries
 
 
 def found_clusters(beliefs: Beliefs, judged: np.ndarray, answers: Answers, rng: np.random.Generator, *, width: float,
@@ -28,7 +28,7 @@ def found_clusters(beliefs: Beliefs, judged: np.ndarray, answers: Answers, rng: 
     many = min(TOO_MANY, max(1, int(judged.sum()) // 4))
     resps = [_settled(beliefs, answers, one) for one in (*first, given_number(position, judged, many, rng))]
     best = _likeliest(answers, resps)
-    again = {min(best.shape[1] + more, int(judged.sum())) for more in AROUND}
+    again = {min(max(best.shape[1] + more, 1), int(judged.sum())) for more in AROUND}
     resps = [best, *(_settled(beliefs, answers, given_number(position, judged, K, rng)) for K in sorted(again))]
     return of_members(position, _likeliest(answers, resps))
 
