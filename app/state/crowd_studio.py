@@ -1,18 +1,23 @@
 """Asking a crowd, from the side of the one who asks: campaigns, how they go, who answers how, and what came out."""
 
+import re
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import param
+import segno
 
 from app.state.session import Session
 from engine.crowd import block_order
 from engine.jobs import JobQueue
+from engine.problems import fail
 from engine.workspace import Run, Workspace
-from engine.workspace.crowd_asking import ask
+from engine.workspace.crowd_asking import ask, known_pairs
 from engine.workspace.crowd_records import Campaign, Settings
 from engine.workspace.vocabularies import NewTerm
 
+LOOPBACK = re.compile(r"//(localhost|127\.|\[::1\])")
 DRAWN = 4_000      # points of the embedding
 EXEMPLARS = 12     # surest images of a cluster
 DISPUTED = 40      # images people disagree on most
@@ -24,17 +29,22 @@ VOCABULARY = "Crowd"  # adopted clusters are terms of it
 class CrowdStudio(param.Parameterized):
     session = param.ClassSelector(class_=Session, constant=True)
     campaign = param.Integer(default=None, allow_None=True, doc="The campaign in view; none: the newest.")
+    selection = param.Integer(default=None, allow_None=True, doc="The saved selection a new campaign asks about.")
+    origin = param.String(default="", doc="Scheme, host and port under which the browser knows the server.")
 
     def __init__(self, session: Session):
         super().__init__(session=session)
-        session.address.bind(self, campaign="campaign")
+        session.address.bind(self, "campaign", "selection")
 
     def content(self) -> dict[str, Any]:
         """Everything the page draws, as plain values."""
         campaigns = self.workspace.crowd.all()
         shown = self._shown(campaigns)
-        return {"campaigns": [_row(campaign) for campaign in reversed(campaigns)],
-                "selected": len(self.session.selection), "shown": self._told(shown) if shown else None}
+        return {"campaigns": [_row(campaign) for campaign in reversed(campaigns)], "chosen": self._chosen(),
+                "selections": [{"id": number, "name": name, "count": count}
+                               for number, name, count in self.workspace.selections.list()],
+                "images": self.workspace.library.count_images(), "defaults": Settings().plain(),
+                "shown": self._told(shown) if shown else None}
 
     @property
     def workspace(self) -> Workspace:
@@ -43,18 +53,25 @@ class CrowdStudio(param.Parameterized):
     # --- what can be done
 
     def create(self, values: dict[str, Any]) -> None:
-        """A campaign of the selected images; `values` are settings by name, and `name`."""
+        """A campaign of the chosen selection, or of `count` images of all at random; `values` are settings by name,
+        and `name`, `selection`, `count`, `known` (pairs taken from the labels there are)."""
         with self.session.attempt():
-            chosen = dict(values)
-            name, seed = chosen.pop("name", ""), int(chosen.pop("seed", 0))
-            settings = Settings.of(chosen)
-            made = ask(self.workspace.crowd, name, self.session.selection, settings, np.random.default_rng(seed))
+            chosen, rng = dict(values), np.random.default_rng()
+            name, known = str(chosen.pop("name", "")), int(chosen.pop("known", 0))
+            images = self._images(chosen.pop("selection", None), int(chosen.pop("count", 0)), rng)
+            terms = self._terms_of(images)
+            settings = Settings.of({**chosen, "gold": [asdict(pair) for pair in known_pairs(terms, known, rng)]})
+            made = ask(self.workspace.crowd, name, images, settings, rng)
             self._changed()
             self.campaign = made.id
             self.session.tell(f"{made.name} is ready; open it and send the link")
 
     def select(self, number: int) -> None:
         self.campaign = number
+
+    def address(self, origin: str) -> None:
+        """Told by the browser: only it knows by which name the server is reached."""
+        self.origin = origin if re.fullmatch(r"https?://[\w.:\[\]-]{1,255}", origin) else ""
 
     def open(self) -> None:
         self._change("open")
@@ -102,6 +119,17 @@ class CrowdStudio(param.Parameterized):
             self.session.tell(f"{len(events)} clusters are labels now", undo=lambda: [
                 self.workspace.labels.undo(who.id, number) for number in reversed(events)])
 
+    def _images(self, selection: int | None, count: int, rng: np.random.Generator) -> np.ndarray:
+        ids = (self.workspace.selections.get(int(selection)).images if selection
+               else self.workspace.library.columns("id")["id"])
+        return rng.permutation(ids)[: count or None]
+
+    def _terms_of(self, images: np.ndarray) -> np.ndarray:
+        """The term each image is labelled with, 0 where none."""
+        labelled, terms = self.workspace.labels.current_terms()
+        at = np.clip(np.searchsorted(labelled, images), 0, max(len(labelled) - 1, 0))
+        return np.where(labelled[at] == images, terms[at], 0) if len(labelled) else np.zeros(len(images), int)
+
     def _label(self, person_id: int, run: Run, cluster: int, name: str) -> int:
         mine = run.array("labels") == cluster
         images, sure = run.array("image_ids")[mine], run.array("probability")[mine]
@@ -126,17 +154,27 @@ class CrowdStudio(param.Parameterized):
         by_id = {campaign.id: campaign for campaign in campaigns}
         return by_id.get(self.campaign) or (campaigns[-1] if campaigns else None)
 
+    def _chosen(self) -> int | None:
+        """The saved selection a new campaign would ask about, where it is still there."""
+        return self.selection if self.selection in [number for number, *_ in self.workspace.selections.list()] else None
+
     def _current(self) -> Campaign:
         found = self._shown(self.workspace.crowd.all())
-        return found if found else self.workspace.crowd.get(self.campaign or 0)
+        if found is None:
+            raise fail("crowd campaigns", "there are none", "make one first")
+        return found
 
     def _run_needed(self) -> Run:
         run = newest_run(self.workspace, self._current())
-        return run if run else self.workspace.runs.named("a crowd run")
+        if run is None:
+            raise fail("crowd campaign", "its answers have not been clustered", "cluster them first")
+        return run
 
     def _told(self, campaign: Campaign) -> dict[str, Any]:
         run = newest_run(self.workspace, campaign)
-        return {**_row(campaign), "link": f"/crowd/{campaign.link}", "settings": campaign.settings.plain(),
+        link = f"{self.origin}/crowd/{campaign.link}"
+        return {**_row(campaign), "link": link, "code": segno.make(link).svg_data_uri(scale=4) if self.origin else "",
+                "here_only": LOOPBACK.search(self.origin) is not None, "settings": campaign.settings.plain(),
                 "standing": vars(self.workspace.crowd.standing(campaign.id)),
                 "refusals": [vars(one) for one in self.workspace.crowd.refusals(campaign.id)[:REFUSALS]],
                 "workers": worker_rows(self.workspace, campaign),

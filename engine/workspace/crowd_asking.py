@@ -43,6 +43,23 @@ def with_gold(tasks: Sequence[np.ndarray], gold: Sequence[GoldPair], rng: np.ran
     return planted
 
 
+def known_pairs(terms: np.ndarray, count: int, rng: np.random.Generator) -> list[GoldPair]:
+    """Pairs of labelled items: about half of one term, the others of two. `terms` (N,) are 0 where no label is."""
+    labelled = np.flatnonzero(terms)
+    pairs: dict[tuple[int, int], GoldPair] = {}
+    for number in range(20 * count if len(labelled) > 1 else 0):
+        first = int(rng.choice(labelled))
+        others = labelled[(terms[labelled] == terms[first]) == (number % 2 == 0)]
+        others = others[others != first]
+        if len(others):
+            second = int(rng.choice(others))
+            low, high = sorted((first, second))
+            pairs.setdefault((low, high), GoldPair(low, high, bool(terms[low] == terms[high])))
+        if len(pairs) == count:
+            break
+    return list(pairs.values())
+
+
 def further(store: CrowdStore, campaign: Campaign, tasks: Sequence[np.ndarray], *, repeats: int = 1) -> None:
     """A round of tasks chosen by what is known so far."""
     rounds = [answer.round for answer in store.answers(campaign.id)]

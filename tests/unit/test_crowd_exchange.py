@@ -29,7 +29,7 @@ from engine.jobs import run_now
 from engine.metrics import adjusted_rand
 from engine.problems import BadInput
 from engine.workspace import NewImage, Workspace
-from engine.workspace.crowd_asking import ask, drawn, with_gold
+from engine.workspace.crowd_asking import ask, drawn, known_pairs, with_gold
 from engine.workspace.crowd_records import GoldPair, Settings
 from tests.crowds import single_criterion_crowd
 
@@ -211,7 +211,7 @@ def test_pages_for_outside_stand_alone_and_hold_the_words_as_text(reef, tmp_path
 
 def test_the_studio_shows_all_and_adopts_clusters_as_labels(reef):
     state = AppState(reef)
-    session = Session(state, "crowds", person="Ann")
+    session = Session(state, "crowd", person="Ann")
     studio = CrowdStudio(session)
     studio.campaign = reef.crowd.named("kinds").id
     if studio.content()["shown"]["result"] is None or "quality" not in reef.runs.current().parts():
@@ -230,17 +230,35 @@ def test_the_studio_shows_all_and_adopts_clusters_as_labels(reef):
     assert not len(reef.labels.current_terms()[0])
 
 
-def test_the_studio_makes_campaigns_of_the_selection_and_tells_mistakes(reef):
-    session = Session(AppState(reef), "crowds", selection=np.array(reef.crowd.named("kinds").images[:12], np.int32))
+def test_the_studio_makes_campaigns_of_a_selection_and_tells_mistakes(reef):
+    ann = reef.people.named("Ann").id
+    chosen = reef.selections.save(ann, "twelve", reef.crowd.named("kinds").images[:12])
+    session = Session(AppState(reef), "crowd")
     studio = CrowdStudio(session)
-    studio.create({"name": "few", "size": 6, "views": 2})
-    assert reef.crowd.named("few").id == studio.campaign
+    studio.selection = chosen.id
+    assert studio.content()["chosen"] == chosen.id
+    studio.create({"name": "few", "size": 6, "views": 2, "selection": chosen.id})
+    assert sorted(reef.crowd.named("few").images) == chosen.images.tolist()
+    assert studio.content()["shown"]["name"] == "few"
     studio.open()
-    assert studio.content()["shown"]["state"] == "open"
-    studio.create({"name": "few", "size": 6})
+    studio.address("http://vessel:8642")
+    shown = studio.content()["shown"]
+    assert shown["state"] == "open" and shown["link"].startswith("http://vessel:8642/crowd/")
+    assert shown["code"].startswith("data:image/svg+xml") and not shown["here_only"]
+    studio.address("javascript:alert(1)")
+    assert studio.content()["shown"]["link"].startswith("/crowd/")
+    studio.create({"name": "few", "size": 6, "selection": chosen.id})
     assert session.message.kind == "error" and "already" in session.message.text
     studio.refine(0)
-    assert session.message.kind == "error"
+    assert session.message.kind == "error" and "cluster them first" in session.message.text
+
+
+def test_known_pairs_come_from_labels():
+    terms = np.array([0, 5, 5, 7, 0, 7, 5])
+    pairs = known_pairs(terms, 6, np.random.default_rng(0))
+    assert len(pairs) == 6 and all(pair.same == (terms[pair.first] == terms[pair.second]) for pair in pairs)
+    assert {pair.same for pair in pairs} == {True, False} and all(terms[pair.first] for pair in pairs)
+    assert not known_pairs(np.zeros(5), 6, np.random.default_rng(0))
 
 
 def test_the_files_of_the_page_name_no_other_host():

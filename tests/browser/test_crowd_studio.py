@@ -1,0 +1,94 @@
+"""Crowd, from the side of the one who asks: make a campaign, share it, see answers come, cluster, name, adopt."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+from engine.jobs import run_now
+from engine.workspace import Workspace
+from engine.workspace.crowd_asking import ask
+from engine.workspace.crowd_records import Settings
+from tests.browser.conftest import start_server
+from tests.crowds import single_criterion_crowd
+
+ITEMS, PEOPLE = 40, 8
+
+
+@pytest.fixture
+def asked(clustered, tmp_path):
+    """A server on a copy of the clustered workspace with a campaign that eight people have answered."""
+    shutil.copytree(clustered.parent, tmp_path / "copy")
+    folder = tmp_path / "copy" / clustered.name
+    with Workspace.open(folder) as workspace:
+        ids = workspace.library.columns("id")["id"][:ITEMS]
+        workspace.selections.save(workspace.people.named("Ann").id, "forty", ids)
+        settings = Settings(size=10, views=4, repeats=3)
+        campaign = ask(workspace.crowd, "answered", ids, settings, np.random.default_rng(0))
+        _answer(workspace, workspace.crowd.change(campaign.id, "open"))
+        assert run_now(workspace, "crowd", {"campaign": "answered"}).state == "done"
+    server = start_server(folder)
+    yield server, folder
+    server.stop()
+
+
+def _answer(workspace, campaign):
+    people = single_criterion_crowd(0, n_items=ITEMS, n_workers=PEOPLE, spammers=0.125)
+    workers = [workspace.crowd.join(campaign, f"w{number}")[0] for number in range(PEOPLE)]
+    tasks = [True]
+    while any(tasks):
+        tasks = [workspace.crowd.next_task(campaign, worker) for worker in workers]
+        for worker, task in zip(workers, tasks, strict=True):
+            if task:
+                groups = people.answer(worker.number, np.array(task.shown)).groups
+                workspace.crowd.submit(campaign, worker, task.task, f"word-{task.task:04d}", [int(g) for g in groups])
+
+
+def opened(tab, server):
+    page = tab("crowd", server)
+    page.context.add_cookies([{"name": "bentho-person", "value": "Ann", "url": server.base}])
+    page.reload()
+    page.get_by_role("navigation", name="Campaigns").wait_for()
+    return page
+
+
+def test_a_campaign_is_made_of_a_selection_opened_and_shared(asked, tab, screenshot):
+    server, folder = asked
+    page = opened(tab, server)
+    page.get_by_role("button", name="New campaign").click()
+    page.get_by_label("Name", exact=True).fill("which go together")
+    page.get_by_label("Images", exact=True).select_option(label="forty (40)")
+    page.get_by_label("Images in a task", exact=True).fill("8")
+    screenshot(page, "crowd-new")
+    page.get_by_role("button", name="Make it").click()
+    page.get_by_role("heading", name="which go together").wait_for()
+    page.get_by_role("button", name="Open", exact=True).click()
+    link = page.get_by_role("link", name="/crowd/").first
+    link.wait_for()
+    assert link.inner_text().startswith(server.base)
+    page.get_by_role("img", name="The link as a QR code").wait_for()
+    page.get_by_text("Only this machine can open it").wait_for()
+    with Workspace.open(folder) as workspace:
+        made = workspace.crowd.named("which go together")
+        assert made.state == "open" and len(made.images) == ITEMS and made.settings.size == 8
+        worker, _ = workspace.crowd.join(made, "Bob")
+        task = workspace.crowd.next_task(made, worker)
+        workspace.crowd.submit(made, worker, task.task, "word-1234", [0] * len(task.shown))
+    page.locator("summary", has_text="1 people").wait_for()  # it is told without a reload
+    page.get_by_role("button", name="Pause").click()
+    page.get_by_role("button", name="Go on").wait_for()
+
+
+def test_what_the_crowd_said_is_looked_at_named_and_adopted(asked, tab, screenshot):
+    server, folder = asked
+    page = opened(tab, server)
+    page.locator(".clusters li").first.wait_for()
+    page.locator("summary", has_text=f"{PEOPLE} people").click()
+    assert page.get_by_text("does not look").count() == 1
+    screenshot(page, "crowd-studio")
+    page.get_by_label("Name of cluster 1").fill("Round things")
+    page.get_by_role("button", name="Adopt names as labels").click()
+    page.get_by_text("1 clusters are labels now").wait_for()
+    with Workspace.open(folder) as workspace:
+        images, terms = workspace.labels.current_terms()
+        assert len(images) and workspace.vocabularies.term(int(terms[-1])).name == "Round things"
