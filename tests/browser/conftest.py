@@ -35,6 +35,7 @@ PATIENCE = 60_000  # milliseconds for anything on a page: a machine full of test
 LAPTOP, LARGE = {"width": 1366, "height": 768}, {"width": 2560, "height": 1440}
 
 
+@pytest.hookimpl(tryfirst=True)  # before names are read by who hands tests out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
@@ -231,6 +232,7 @@ def tab(chromium, contexts: list, request: pytest.FixtureRequest) -> Iterator[Ca
         page.goto(f"{at.base}/{slug}")
         if wait:
             page.get_by_role("navigation", name="Pages").wait_for()
+            page.get_by_role("button", name="Keyboard map").wait_for()  # from then on keys are heard
         return page
 
     yield opened
