@@ -2,14 +2,14 @@
 
 import param
 
-from app.components.telling import Telling
+from app.components.in_order import TellingInOrder
 
 
-class LearnBoard(Telling):
+class LearnBoard(TellingInOrder):
     """Tells {act: queue | accept | name | sure | wanted | next | learn | undo | choose | find, ...}."""
 
     _module = "learn"
     _styles = ("parts", "review", "learn")
 
     content = param.Dict(default={}, doc="What app.state.learn.content says.")
-    hits = param.List(default=[], doc="Terms for the letters typed.")
+    hits = param.Dict(default={}, doc="{text, terms}: the terms for the letters typed.")

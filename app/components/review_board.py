@@ -2,10 +2,10 @@
 
 import param
 
-from app.components.telling import Telling
+from app.components.in_order import TellingInOrder
 
 
-class ReviewBoard(Telling):
+class ReviewBoard(TellingInOrder):
     """Tells {act: name | images | split | merge | next | page | grow | answer | back | cut | accept | check | leave |
     undo | redo | press | choose | find | open, ...}."""
 
@@ -13,4 +13,4 @@ class ReviewBoard(Telling):
     _styles = ("parts", "review")
 
     content = param.Dict(default={}, doc="What app.state.review_views.content says.")
-    hits = param.List(default=[], doc="Terms for the letters typed.")
+    hits = param.Dict(default={}, doc="{text, terms}: the terms for the letters typed.")

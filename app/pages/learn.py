@@ -1,5 +1,6 @@
 """Learn: what to label next, and what the labels so far have taught."""
 
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -24,25 +25,36 @@ def view(session: Session):
 
 
 class LearnPage:
-    """Keeps the board and the view model in step."""
+    """Keeps the board and the view model in step. Only one at a time looks and draws, so that nothing older is ever
+    drawn over something newer."""
 
     def __init__(self, learn: Learn):
         self.learn = learn
         self.layout = LearnBoard(content=content(learn), sizing_mode="stretch_both")
         self.layout.on_told = self.act
+        self._one = threading.RLock()
+        self._acting = False
         learn.param.watch(lambda *_: self.draw(), ["step", "queue", "wanted", "term", "batch"])
         learn.session.param.watch(lambda *_: self.draw(), ["version", "person"])
 
     def draw(self) -> None:
-        self.layout.content = content(self.learn)
+        with self._one:
+            if not self._acting:  # what an act changes is drawn once, at its end
+                self.layout.content = content(self.learn)
 
     def act(self, told: Told) -> None:
         """Does what a person asked for; mistakes become the message line."""
         if told["act"] == "find":
-            self.layout.hits = found_terms(self.learn.session, told["text"])
+            self.layout.hits = {"text": told["text"], "terms": found_terms(self.learn.session, told["text"])}
             return
-        with self.learn.session.attempt():
-            ACTS[told["act"]](self.learn, told)
+        with self._one:
+            self._acting = True
+            try:
+                with self.learn.session.attempt():
+                    ACTS[told["act"]](self.learn, told)
+            finally:
+                self._acting = False
+            self.draw()
 
 
 ACTS: Mapping[str, Callable[[Learn, Told], Any]] = {

@@ -1,5 +1,6 @@
 """Review: clusters get their names by the keyboard, and every bulk act a stated bound of its errors."""
 
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -28,29 +29,40 @@ def view(session: Session):
 
 
 class ReviewPage:
-    """Keeps the board and the view model in step."""
+    """Keeps the board and the view model in step. Only one at a time looks and draws, so that nothing older is ever
+    drawn over something newer."""
 
     def __init__(self, review: Review):
         self.review = review
         self.layout = ReviewBoard(content=content(review), sizing_mode="stretch_both")
         self.layout.on_told = self.act
+        self._one = threading.RLock()
+        self._acting = False
         review.param.watch(lambda *_: self.draw(), ["step", "run", "cluster", "term", "page"])
         review.session.param.watch(lambda *_: self.draw(), ["version", "person"])
 
     def draw(self) -> None:
-        self.layout.content = content(self.review)
+        with self._one:
+            if not self._acting:  # what an act changes is drawn once, at its end
+                self.layout.content = content(self.review)
 
     def act(self, told: Told) -> None:
         """Does what a person asked for; mistakes become the message line."""
         if told["act"] == "find":
-            self.layout.hits = found_terms(self.review.session, told["text"])
+            self.layout.hits = {"text": told["text"], "terms": found_terms(self.review.session, told["text"])}
             return
-        with self.review.session.attempt():
-            ACTS[told["act"]](self.review, told)
+        with self._one:
+            self._acting = True
+            try:
+                with self.review.session.attempt():
+                    ACTS[told["act"]](self.review, told)
+            finally:
+                self._acting = False
+            self.draw()
 
 
 def _turn(review: Review, told: Told) -> None:
-    review.page = max(0, int(told["page"]))
+    review.turn_page(int(told["by"]))
 
 
 def _open(review: Review, told: Told) -> None:
@@ -60,7 +72,7 @@ def _open(review: Review, told: Told) -> None:
 
 ACTS: Mapping[str, Callable[[Review, Told], None]] = {
     "name": lambda review, told: review.name_cluster(map(int, told.get("exceptions", ()))),
-    "images": lambda review, told: review.name_images(map(int, told["images"]), int(told["term"])),
+    "images": lambda review, told: review.name_images(map(int, told["images"])),
     "split": lambda review, told: review.split_cluster(map(int, told.get("images", ()))),
     "merge": lambda review, told: review.merge_cluster(int(told["into"])),
     "next": lambda review, told: review.next_cluster(),
@@ -75,5 +87,6 @@ ACTS: Mapping[str, Callable[[Review, Told], None]] = {
     "undo": lambda review, told: review.undo(),
     "redo": lambda review, told: review.redo(),
     "press": lambda review, told: review.press(str(told["key"])),
+    "suggested": lambda review, told: review.choose_suggested(),
     "choose": lambda review, told: review.choose_term(int(told["term"])),
 }

@@ -17,8 +17,9 @@ LEAVE_IMAGES = frozenset({"features", "cluster", "projection"})  # jobs that add
 class AppState:
     """Big arrays live here, never in a session, so that a session that outlives its tab is small."""
 
-    def __init__(self, workspace: Workspace):
+    def __init__(self, workspace: Workspace, tiles: str = ""):
         self.workspace, self.queue = workspace, JobQueue(workspace)
+        self.tiles = tiles  # where maps may load tiles from, with {z}, {x} and {y}
         self.jobs = JobWatch(self.queue, self._job_ended)
         self.shelf, self.lasting = Shelf(), Lasting()
         self._version = self._images_version = 1
@@ -40,6 +41,11 @@ class AppState:
     def version(self) -> int:
         """Grows whenever images, feature sets, runs or labels changed; sessions depend on it."""
         return self._version
+
+    @property
+    def images_version(self) -> int:
+        """Grows whenever images or their dives changed: part of the addresses of thumbnails."""
+        return self._images_version
 
     def changed(self, *, images: bool = True) -> int:
         """Tells everybody that something in the workspace changed; the new version. `images` False where the images

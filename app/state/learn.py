@@ -175,7 +175,7 @@ def content(learn: Learn) -> dict[str, Any]:
     """Everything the board shows."""
     found = learn.suggestions()
     shown = {"queue": learn.queue, "queues": WHY, "learning": learn.learning(), "learnt": found is not None,
-             "version": learn.app.version, "wanted": learn.wanted, "term": _term(learn), "batch": learn.batch,
+             "version": learn.app.images_version, "wanted": learn.wanted, "term": _term(learn), "batch": learn.batch,
              "labelled": len(learn.current()[0]), "left": len(learn.app.columns) - len(learn.current()[0])}
     if found is None:
         return {**shown, "images": []}

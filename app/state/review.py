@@ -125,13 +125,18 @@ class Review(param.Parameterized):
         self._told(f"Named {len(chosen):,} images {term.name}")
         self._check(number, chosen, np.setdiff1d(self.table(), left_out))
 
-    def name_images(self, images: Iterable[int], term_id: int) -> None:
-        """Names single images at once: the exceptions of a page."""
-        ids = sorted(set(images))
-        self.app.workspace.labels.label(self.who(), ids, term_id, why="manual", run_id=self.atlas.run.id,
+    def name_images(self, images: Iterable[int]) -> None:
+        """Names single images at once with the chosen term: the exceptions of a page."""
+        ids, term = sorted(set(images)), self._term()
+        self.app.workspace.labels.label(self.who(), ids, term.id, why="manual", run_id=self.atlas.run.id,
                                         rule={"cluster": self.current_cluster()})
-        self._told(f"Named {len(ids):,} images {self._term_named(term_id).name}")
+        self._told(f"Named {len(ids):,} images {term.name}")
         self._moved()
+
+    def turn_page(self, by: int) -> None:
+        """Forward or back within the cluster; at its ends it stays."""
+        last = max(-(-len(self.members()) // ON_TABLE) - 1, 0)
+        self.page = min(max(self.page + by, 0), last)
 
     def split_cluster(self, images: Iterable[int] = ()) -> None:
         """Images given become a cluster of their own; without any the cluster is halved where it is widest."""
@@ -245,6 +250,22 @@ class Review(param.Parameterized):
     def choose_term(self, term_id: int) -> None:
         self.term = self._term_named(term_id).id
         self.step += 1
+
+    def suggested(self, cluster: int) -> tuple[Term, float] | None:
+        """The term most members have by label or by suggestion, and the share of them."""
+        members, held = self.arrangement().members(cluster), self.labelled()
+        mine = held["terms"][np.isin(held["images"], members)]
+        if not len(mine) and (found := self.suggestions()) is not None:
+            mine = found.best()[0][np.isin(found.image_ids, members)]
+        terms, counts = np.unique(mine, return_counts=True)
+        best = next((term for term in self.terms() if len(terms) and term.id == terms[counts.argmax()]), None)
+        return None if best is None else (best, float(counts.max() / counts.sum()))
+
+    def choose_suggested(self) -> None:
+        found = self.suggested(self.current_cluster())
+        if found is None:
+            raise fail("suggestion", "there is none for this cluster yet", "choose a term with l")
+        self.choose_term(found[0].id)
 
     # --- inside
 

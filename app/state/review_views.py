@@ -28,7 +28,7 @@ def content(review: Review) -> dict[str, Any]:
         "clusters": _clusters(review), "images": images, "ahead": ahead, "page": review.page,
         "pages": -(-len(review.members()) // ON_TABLE), "size": len(review.members()),
         "term": _term(review.chosen_term()), "suggested": suggested(review, cluster), "favourites": _favourites(review),
-        "pace": _pace(review), "grow": _grow(review), "check": _check(review), "version": review.app.version,
+        "pace": _pace(review), "grow": _grow(review), "check": _check(review), "version": review.app.images_version,
     }
 
 
@@ -41,17 +41,9 @@ def found_terms(session: Session, typed: str) -> list[dict[str, Any]]:
 
 
 def suggested(review: Review, cluster: int) -> dict[str, Any] | None:
-    """The term most members have by label or by suggestion, and the share of them."""
-    members = review.arrangement().members(cluster)
-    held = review.labelled()
-    mine = held["terms"][np.isin(held["images"], members)]
-    if not len(mine) and (found := review.suggestions()) is not None:
-        mine = found.best()[0][np.isin(found.image_ids, members)]
-    if not len(mine):
-        return None
-    terms, counts = np.unique(mine, return_counts=True)
-    best = next((term for term in review.terms() if term.id == terms[counts.argmax()]), None)
-    return None if best is None else {**_term(best), "share": round(float(counts.max() / counts.sum()), 3)}
+    """The term that is likely the cluster's, and the share of its images that speak for it."""
+    found = review.suggested(cluster)
+    return None if found is None else {**_term(found[0]), "share": round(found[1], 3)}
 
 
 def _images(review: Review) -> tuple[list[dict[str, Any]], list[int]]:

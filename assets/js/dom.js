@@ -26,6 +26,25 @@ export function s(name, attributes = {}, ...children) {
   return element
 }
 
+// Puts other children into an element. Where one of them had the focus, its successor gets it: the one with the same
+// data-key, or else the one in the same place.
+export function redraw(element, ...children) {
+  const focused = element.getRootNode().activeElement
+  const held = focused && focused !== element && element.contains(focused)
+  const key = held ? focused.dataset?.key : null
+  const path = held ? placeOf(focused, element) : []
+  element.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined && child !== false))
+  if (!held || element.contains(element.getRootNode().activeElement)) return
+  const heir = key ? element.querySelector(`[data-key="${CSS.escape(key)}"]`) : path.reduce((node, at) => node?.children[at], element)
+  heir?.focus({preventScroll: true})
+}
+
+function placeOf(node, root) {
+  const path = []
+  for (let at = node; at !== root; at = at.parentNode) path.unshift([...at.parentNode.children].indexOf(at))
+  return path
+}
+
 export function icon(name) {
   return h("span", {class: "icon", "aria-hidden": "true"}, name)
 }

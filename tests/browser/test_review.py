@@ -40,7 +40,7 @@ def choose(page, word):
     page.keyboard.type(word, delay=10)
     page.locator(".hits li").filter(has_text=word).first.wait_for()
     page.keyboard.press("Enter")
-    page.locator(".term > .chip.on").filter(has_text=word).first.wait_for()
+    page.locator(".chosen .chip.on").filter(has_text=word).first.wait_for()
 
 
 def mode(page, wanted):

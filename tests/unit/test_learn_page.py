@@ -117,7 +117,7 @@ def test_the_page_does_what_the_keys_say(learn, reef):
     page.act({"act": "queue", "name": "varied"})
     assert page.layout.content["queue"] == "varied" and len(page.layout.content["images"]) == BATCH
     page.act({"act": "find", "text": "habitat 1"})
-    page.act({"act": "choose", "term": page.layout.hits[0]["id"]})
+    page.act({"act": "choose", "term": page.layout.hits["terms"][0]["id"]})
     assert page.layout.content["term"]["name"] == "habitat 1"
     page.act({"act": "name", "images": []})
     assert learn.session.message.kind == "error"

@@ -82,7 +82,9 @@ def test_one_key_names_a_cluster_and_a_check_states_how_wrong_it_may_be(review):
 def test_exceptions_stay_open_or_get_another_name(review, reef):
     review.param.update(cluster=1, term=term(review, "kelp"))
     odd = reef[1][300:320].tolist()
-    review.name_images(odd[:5], term(review, "sponges"))
+    review.term = term(review, "sponges")
+    review.name_images(odd[:5])
+    review.term = term(review, "kelp")
     review.name_cluster(odd[5:])
     assert current(review) == {"sponges": 5, "kelp": 130}
     assert review.open_share()[1] == pytest.approx(0.1)
@@ -217,12 +219,12 @@ def test_the_page_does_what_the_keys_say_and_mistakes_become_a_message(review):
     page.act({"act": "name"})
     assert review.session.message.kind == "error"
     page.act({"act": "find", "text": "san"})
-    assert page.layout.hits[0]["name"] == "sand"
-    page.act({"act": "choose", "term": page.layout.hits[0]["id"]})
+    assert page.layout.hits["terms"][0]["name"] == "sand"
+    page.act({"act": "choose", "term": page.layout.hits["terms"][0]["id"]})
     page.act({"act": "name", "exceptions": []})
     assert page.layout.content["mode"] == "check" and current(review) == {"sand": 300}
     page.act({"act": "check", "wrong": []})
-    page.act({"act": "page", "page": 1})
+    page.act({"act": "page", "by": 1})
     assert page.layout.content["cluster"] == 1 and page.layout.content["page"] == 1
     page.act({"act": "open", "cluster": 2})
     assert page.layout.content["cluster"] == 2

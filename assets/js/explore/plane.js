@@ -4,11 +4,14 @@ import {h, icon, s} from "../dom.js"
 import {array, oncePerFrame, packed, thumbnail, unpacked} from "./wire.js"
 import {Raster, inside, palette} from "./raster.js"
 import {graticule} from "./graticule.js"
+import {Ground, locator} from "./ground.js"
 
 const TOOLS = [["pan", "pan_tool", "Move (h)"], ["lasso", "gesture", "Lasso (l)"], ["box", "highlight_alt", "Box (b)"]]
 const NEAR = 46 // pixels of a picture on the plane
 const MISSING = 65535
 const PIE = 17 // pixels from the middle of a pie to its rim
+const FARTHEST = 6e6 // metres a map is wide when one looks from as far as possible
+const ROOM = 420 // pixels from which on there is room for the region
 
 export function render({model}) {
   const plane = new Plane(model)
@@ -50,8 +53,19 @@ class Plane {
     this.stage = h("div", {class: "stage", tabindex: "0", role: "application",
       "aria-label": `${this.model.title}: arrows move, plus and minus zoom, L lassos, B draws a box, Escape clears`},
       this.canvas, this.over, this.pictures)
+    this.underground()
     this.element = h("div", {class: "plane"}, this.stage, this.tools, this.tip, this.note)
     this.listen()
+  }
+
+  // Anew whenever the origin of a map moves.
+  underground() {
+    if (!this.model.geographic) return
+    for (const part of this.stage.querySelectorAll(".ground, .locator")) part.remove()
+    this.ground = new Ground(this.model.middle, this.model.tiles)
+    this.region = locator(this.model.middle)
+    this.stage.prepend(this.ground.tiles, this.ground.land)
+    this.stage.append(this.region)
   }
 
   use(tool) {
@@ -73,6 +87,7 @@ class Plane {
     this.masks()
     await this.recolour()
     this.view = null
+    this.underground()
     this.fit()
   }
 
@@ -119,7 +134,8 @@ class Plane {
     const wide = Math.max(east - west, 1e-9), high = Math.max(north - south, 1e-9)
     this.view = {x: (west + east) / 2, y: (south + north) / 2,
       zoom: Math.min((width - 2 * this.model.margin) / wide, (height - 2 * this.model.margin) / high)}
-    this.least = this.view.zoom / 4
+    this.least = this.model.geographic ? Math.min(this.view.zoom / 4, width / FARTHEST) : this.view.zoom / 4
+    this.most = this.view.zoom * 2000
     this.redraw()
     this.relabel()
   }
@@ -137,7 +153,7 @@ class Plane {
 
   zoom(factor, px, py) {
     const [x, y] = this.back_to_data(px, py)
-    const zoom = Math.min(Math.max(this.view.zoom * factor, this.least), this.least * 4 * 2000)
+    const zoom = Math.min(Math.max(this.view.zoom * factor, this.least), this.most)
     const turned = this.view.zoom / zoom
     this.view = {zoom, x: x + (this.view.x - x) * turned, y: y + (this.view.y - y) * turned}
     this.redraw()
@@ -174,7 +190,11 @@ class Plane {
     const {clientWidth: width, clientHeight: height} = this.stage
     this.over.setAttribute("viewBox", `0 0 ${width} ${height}`)
     const parts = []
-    if (this.model.geographic) parts.push(...graticule(this.view, this.place(), width, height, this.model.middle))
+    if (this.model.geographic) {
+      parts.push(...graticule(this.view, this.place(), width, height, this.model.middle))
+      this.ground.draw(this.place(), this.view.zoom, width, height)
+      this.region.classList.toggle("none", !this.xy || width < ROOM)
+    }
     parts.push(...this.outlines(), ...this.pies())
     this.over.replaceChildren(...parts.filter(Boolean))
     this.drawPictures(width, height)

@@ -1,0 +1,45 @@
+// Tiles that are clicked away: alone, with shift all since the last one, or all turned round.
+
+import {h} from "./dom.js"
+
+// `grid` holds elements with data-id; `changed` is called after every change.
+export function marksOf(grid, changed) {
+  const marked = new Set()
+  let last = null
+  const ids = () => [...grid.children].map((tile) => Number(tile.dataset.id))
+
+  function draw() {
+    for (const tile of grid.children) {
+      const on = marked.has(Number(tile.dataset.id))
+      tile.classList.toggle("marked", on)
+      tile.setAttribute("aria-selected", String(on))
+    }
+    changed()
+  }
+
+  function turn(id, until) {
+    const all = ids(), at = all.indexOf(id)
+    const from = until && all.includes(last) ? all.indexOf(last) : at
+    const on = !marked.has(id)
+    for (const one of all.slice(Math.min(from, at), Math.max(from, at) + 1)) on ? marked.add(one) : marked.delete(one)
+    last = id
+    draw()
+  }
+
+  return {
+    draw, turn,
+    get size() { return marked.size },
+    get list() { return [...marked] },
+    clear() { marked.clear(); last = null; draw() },
+    invert() { for (const id of ids()) marked.has(id) ? marked.delete(id) : marked.add(id); draw() },
+    // After the tiles were drawn anew: marks of images that are still there stay.
+    keep() { const all = new Set(ids()); for (const id of marked) if (!all.has(id)) marked.delete(id); draw() },
+  }
+}
+
+export const thumbnail = (id, size, version) => `/thumbnails/image/${id}/${size}.jpg?v=${version}`
+
+export function tileOf(id, title, done, picture, onclick, ...parts) {
+  return h("div", {class: done ? "tile done" : "tile", role: "option", tabindex: "-1", "data-id": id, "aria-selected": "false", "aria-label": title, onclick},
+    h("img", {src: picture, alt: "", draggable: "false"}), parts)
+}
