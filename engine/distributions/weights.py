@@ -21,6 +21,7 @@ class Weights:
     kl: np.ndarray                   # (J,)    KL(posterior || prior)
     order: np.ndarray | None = None  # (J, K)  cluster on each stick, where there are sticks
     beyond: np.ndarray | None = None  # (J,)   log weight of all clusters past the K, where labels may reach them
+    owners: np.ndarray | None = None  # (J, T)  what T image clusters own of each of J images, where they are groups
 
 
 class WeightsPrior(Protocol):

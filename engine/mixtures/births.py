@@ -1,11 +1,13 @@
 """A cluster for the rows nobody explains: what no split of one cluster can find, being spread thinly over many."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from engine.mixtures.model import Statistics
 from engine.mixtures.observations import Observations
 from engine.mixtures.search import Task
-from engine.mixtures.variational import Fit, Rule, converge, e_step, step
+from engine.mixtures.variational import Fit, Rule, carried, converge, step
 
 WORST = 0.02                        # share of the rows that found the new cluster, those with the least density
 TRIED_ON = 10_000                   # rows a birth is tried on before it is scored on all
@@ -15,24 +17,24 @@ GROWN = Rule(tol=1e-5, max_iter=20)
 def born(task: Task, fit: Fit) -> Fit | None:
     """One iteration from the clusters and a new one of the rows with the least density, or None where it gains not."""
     few = len(task.data) <= TRIED_ON
-    data = task.data if few else task.data.sample(TRIED_ON, task.rng)
-    before = fit if few else e_step(task.model, data, fit.parameters)
-    start = _with_worst(data, before)
+    here = task if few else task.on_sample(TRIED_ON)
+    before = fit if few else carried(here.model, here.data, fit.parameters)
+    start = _with_worst(here.data, before)
     if not task.may_grow(fit) or start is None:
         return None
-    grown = converge(task.model, data, start, GROWN)
-    task.course.worked(grown.iterations * len(data))
+    grown = converge(here.model, here.data, start, GROWN)
+    task.course.worked(grown.iterations * len(here.data))
     task.course.pulse()
-    if not _gains_on(task, data, before, grown):
+    if not _gains_on(here, before, grown, few):
         return None
-    found = grown if few else step(task.model, task.data, e_step(task.model, task.data, grown.parameters).statistics)
+    found = grown if few else step(task.model, task.data, carried(task.model, task.data, grown.parameters).statistics)
     return found if task.gains(fit, found) else None
 
 
-def _gains_on(task: Task, data: Observations, before: Fit, grown: Fit) -> bool:
+def _gains_on(here: Task, before: Fit, grown: Fit, settled: bool) -> bool:
     """Against what the clusters without the new one come to on the same rows."""
-    same = before if data is task.data else converge(task.model, data, before.statistics, GROWN)
-    return grown.bound - same.bound > task.rule.threshold(same.bound, len(data))
+    same = before if settled else converge(here.model, here.data, before.statistics, GROWN)
+    return here.gains(same, grown)
 
 
 def _with_worst(data: Observations, fit: Fit) -> Statistics | None:
@@ -45,5 +47,5 @@ def _with_worst(data: Observations, fit: Fit) -> Statistics | None:
     left = rows.given(fit.scorer.clusters, rows.responsibilities(fit.scorer))
     joined = rows.labelled(fit.scorer.clusters, np.zeros(len(worst), int))
     counts = np.maximum(fit.statistics.counts - left.counts, 0.0)
-    return Statistics(np.hstack([counts, joined.counts]), np.vstack([fit.statistics.moments - left.moments,
-                                                                     joined.moments]), fit.statistics.sizes)
+    moments = np.vstack([fit.statistics.moments - left.moments, joined.moments])
+    return replace(fit.statistics, counts=np.hstack([counts, joined.counts]), moments=moments)

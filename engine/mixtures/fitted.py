@@ -91,15 +91,16 @@ class FittedMixture:
         weights = {name: value for name, value in vars(self.parameters.weights).items() if value is not None}
         parts = {"weights": weights, "clusters": self.parameters.clusters.arrays(), "prior": self.prior.arrays(),
                  "statistics": vars(self.statistics), "frame": vars(self.frame)}
-        named = {f"{part}.{name}": np.asarray(value) for part, held in parts.items() for name, value in held.items()}
+        named = {f"{part}.{name}": np.asarray(value) for part, held in parts.items() for name, value in held.items()
+                 if value is not None}
         return {**named, "bound": np.asarray(self.bound)}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray], kind: str) -> "FittedMixture":
         """`kind` is the class name of the clusters."""
         statistics, frame = _part(arrays, "statistics"), _part(arrays, "frame")
-        for name, plain in (("log_norm", float), ("pairs", int)):
-            statistics[name] = plain(statistics[name])
+        for name, plain in (("log_norm", float), ("pairs", int), ("first", int)):
+            statistics[name] = plain(statistics.get(name, 0))
         clusters, prior = (KINDS[kind](**_part(arrays, part)) for part in ("clusters", "prior"))
         return cls(Parameters(Weights(**_part(arrays, "weights")), clusters), Statistics(**statistics), prior,
                    Frame(frame["origin"], float(frame["scale"])), float(arrays["bound"]))

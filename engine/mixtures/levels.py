@@ -4,13 +4,11 @@ Beliefs of one level are nearly right on the next, so each needs few passes; wha
 found by splitting again on each. The last bound is that of all rows.
 """
 
-from dataclasses import replace
-
 from engine.mixtures.births import born
 from engine.mixtures.course import State
 from engine.mixtures.search import Search, Start, Task
 from engine.mixtures.together import split_all
-from engine.mixtures.variational import Fit, e_step
+from engine.mixtures.variational import Fit, carried
 
 GROWTH = 8   # rows of a level over those of the one before
 ROUNDS = 10  # of splitting on one level, at most
@@ -26,7 +24,7 @@ def in_levels(search: Search, task: Task, rows: int | None, state: State | None 
         resumed = state if number == level else None
         here = _on_level(task, number, sizes[number], resumed)
         if fit is not None:
-            first = e_step(task.model, here.data, fit.parameters)
+            first = carried(here.model, here.data, fit.parameters)
             here.course.iterated(first, len(here.data))
             start = Start.after(first)
         fit = (search if number == 0 else _refined)(here, start)
@@ -47,11 +45,11 @@ def _on_level(task: Task, level: int, size: int, resumed: State | None) -> Task:
     """The task on a level's rows. The generator's states before and after drawing them are what resuming needs."""
     drawn_with = resumed["level_rng"] if resumed else task.rng.bit_generator.state
     task.rng.bit_generator.state = drawn_with
-    data = task.data if size == len(task.data) else task.data.sample(size, task.rng)
+    here = task if size == len(task.data) else task.on_sample(size)
     if resumed:
         task.rng.bit_generator.state = resumed["rng"]
     task.course.mark(level=level, level_rng=drawn_with)
-    return replace(task, data=data)
+    return here
 
 
 def _refined(task: Task, start: Start) -> Fit:

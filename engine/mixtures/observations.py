@@ -39,15 +39,16 @@ class Frame:
 class GroupedChunk(RowChunk):
     """A run of rows with their groups, and how to see them."""
 
-    groups: np.ndarray
+    groups: np.ndarray  # 0 is the group `first`
     n_groups: int
     frame: Frame
+    first: int = 0
 
     def read(self) -> np.ndarray:
         return read_rows(self.source, self.start, self.stop)
 
     def __reduce__(self):
-        rest = (self.groups, self.n_groups, self.frame)
+        rest = (self.groups, self.n_groups, self.frame, self.first)
         if self.travels_light:
             return GroupedChunk, (self.source, self.start, self.stop, *rest)
         return _received, (np.ascontiguousarray(self.read()), self.start, self.stop, *rest)
@@ -70,11 +71,15 @@ def nothing() -> None:
 
 ROWS_HERE = 16_384       # a chunk on this machine takes some ten milliseconds, so a stop is heeded at once
 LOOKED_UP = 500          # of a file, fewer than one row in so many are read through a map, a page each
+FEWEST_GROUPS = 200      # in a sample of whole groups: fewer do not show which kinds of images there are
 CHUNKS_PER_WORKER = 4    # on a cluster, where a task costs twenty milliseconds whatever it does
 
 
 @dataclass(frozen=True)
 class Observations:
+    """With `whole_groups` rows are in the order of their groups, of which there are many: images, the rows being their
+    segments. A chunk then deals with its own groups only, and a sample takes whole groups."""
+
     source: np.ndarray | Path
     groups: np.ndarray   # (N,) int32, 0 .. n_groups - 1
     n_groups: int
@@ -82,14 +87,14 @@ class Observations:
     compute: Compute = field(default_factory=InOrder)
     pulse: Callable[[], None] = nothing  # called between chunks; may raise Cancelled
     chunk_rows: int | None = None  # None: what suits the machine
+    whole_groups: bool = False
 
     def __len__(self) -> int:
         return len(self.groups)
 
     @cached_property
     def chunks(self) -> list[GroupedChunk]:
-        return [GroupedChunk(c.source, c.start, c.stop, self.groups[c.start : c.stop], self.n_groups, self.frame)
-                for c in cut(self.source, size=self.chunk_rows or self._suited())]
+        return [self._chunk(found) for found in cut(self.source, size=self.chunk_rows or self._suited())]
 
     def sweep(self, scorer: Scorer) -> Statistics:
         """One E-step over all rows, and the statistics of the responsibilities it gives."""
@@ -134,6 +139,22 @@ class Observations:
         machine = LocalThreads() if isinstance(self.compute, DaskCluster) else self.compute
         return replace(self, source=self._rows(wanted), groups=self.groups[wanted], compute=machine)
 
+    def some_groups(self, rows: int, rng: np.random.Generator) -> np.ndarray:
+        """Groups drawn at random (ascending numbers) with so many rows together, but no fewer than FEWEST_GROUPS."""
+        drawn = rng.permutation(self.n_groups)
+        sizes = np.bincount(self.groups, minlength=self.n_groups)[drawn]
+        count = int(np.searchsorted(sizes.cumsum(), rows)) + 1
+        return np.sort(drawn[: max(count, FEWEST_GROUPS)])
+
+    def of_groups(self, groups: np.ndarray) -> "Observations":
+        """The rows of some groups, numbered anew, held in memory and worked on by this machine."""
+        number = np.full(self.n_groups, -1, np.int32)
+        number[groups] = np.arange(len(groups))
+        wanted = np.flatnonzero(number[self.groups] >= 0)
+        machine = LocalThreads() if isinstance(self.compute, DaskCluster) else self.compute
+        return replace(self, source=self._rows(wanted), groups=number[self.groups[wanted]], n_groups=len(groups),
+                       compute=machine)
+
     def _rows(self, wanted: np.ndarray) -> np.ndarray:
         """A copy of some rows (ascending numbers); of a file few are looked up, many are picked in passing."""
         if isinstance(self.source, np.ndarray):
@@ -143,6 +164,14 @@ class Observations:
         cuts = np.searchsorted(wanted, [chunk.start for chunk in self.chunks] + [len(self)])
         return np.concatenate([chunk.read()[wanted[a:b] - chunk.start]
                                for chunk, a, b in zip(self.chunks, cuts[:-1], cuts[1:], strict=True) if a < b])
+
+    def _chunk(self, run: RowChunk) -> GroupedChunk:
+        groups, first, count = self.groups[run.start : run.stop], 0, self.n_groups
+        if self.whole_groups:  # chunks reach from the first group to the last, those without rows included
+            first = int(groups[0]) if run.start else 0
+            count = (int(groups[-1]) + 1 if run.stop < len(self) else self.n_groups) - first
+            groups = groups - groups.dtype.type(first)
+        return GroupedChunk(run.source, run.start, run.stop, groups, count, self.frame, first)
 
     def _suited(self) -> int:
         if not isinstance(self.compute, DaskCluster):

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -36,6 +36,13 @@ class Task:
         self.course.save(rng=self.rng.bit_generator.state, **start.state())
         return settle(self.model, self.data, start.statistics, self.rule, self.course, start.bound)
 
+    def on_sample(self, rows: int) -> "Task":
+        """The same work on so many rows drawn at random, or on whole groups with about so many."""
+        if not self.data.whole_groups:
+            return replace(self, data=self.data.sample(rows, self.rng))
+        groups = self.data.some_groups(rows, self.rng)
+        return replace(self, data=self.data.of_groups(groups), model=self.model.of_groups(groups))
+
     def gains(self, fit: Fit, candidate: Fit | None) -> bool:
         threshold = self.rule.threshold(fit.bound, len(self.data))
         return candidate is not None and candidate.bound - fit.bound > threshold
@@ -58,12 +65,14 @@ class Start:
 
     def state(self) -> dict:
         found = self.statistics
-        return {"counts": found.counts, "moments": found.moments, "sizes": found.sizes, "tally": self.tallies(),
-                "bound": self.bound}
+        return {"counts": found.counts, "moments": found.moments, "sizes": found.sizes, "owners": found.owners,
+                "tally": self.tallies(), "bound": self.bound}
 
     @classmethod
     def of_state(cls, state: State) -> "Start":
-        statistics = Statistics(*(np.asarray(state[name]) for name in ("counts", "moments", "sizes")))
+        owners = None if state.get("owners") is None else np.asarray(state["owners"])
+        sums = (np.asarray(state[name]) for name in ("counts", "moments", "sizes"))
+        statistics = Statistics(*sums, owners=owners)
         bound = state["bound"]
         return cls(statistics, tuple(int(n) for n in state["tally"]), None if bound is None else float(bound))
 
@@ -108,13 +117,14 @@ def no_search(task: Task, start: Start | None = None) -> Fit:
 
 
 def one_cluster(task: Task) -> Start:
-    return Start(first_statistics(task.model, task.data))
+    return Start(task.model.opened(first_statistics(task.model, task.data), task.rng))
 
 
 def _random(task: Task) -> Start:
     K = min(task.max_clusters or SURPLUS, len(task.data))
     resp = task.rng.random((len(task.data), K))
-    return Start(task.data.given(task.model.clusters, resp / resp.sum(1, keepdims=True)))
+    given = task.data.given(task.model.clusters, resp / resp.sum(1, keepdims=True))
+    return Start(task.model.opened(given, task.rng))
 
 
 def _first_gain(task: Task, fit: Fit, tally: np.ndarray) -> tuple[Fit | None, np.ndarray]:
@@ -122,21 +132,13 @@ def _first_gain(task: Task, fit: Fit, tally: np.ndarray) -> tuple[Fit | None, np
     if not task.may_grow(fit):
         return None, tally
     members = Members.of(task.data, fit)
-    for k in np.lexsort((-_misfit(task.model, fit), tally)):
+    for k in np.lexsort((-task.model.misfit(fit.parameters, fit.statistics), tally)):
         found = _scored(task, fit, members, k)
         if task.gains(fit, found):
             tally[k] = 0
             return found, np.append(tally, 0)
         tally[k] += 1
     return None, tally
-
-
-def _misfit(model: Model, fit: Fit) -> np.ndarray:
-    """Each cluster's part of the free energy (5.18), (K,)."""
-    weights, clusters = fit.parameters.weights, fit.parameters.clusters
-    explained = (fit.statistics.counts * weights.expected_log).sum(0)
-    explained += (fit.statistics.moments * clusters.coefficients()).sum(1)
-    return clusters.kl(model.clusters) - explained
 
 
 def _scored(task: Task, fit: Fit, members: Members, k: int) -> Fit | None:

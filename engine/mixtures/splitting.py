@@ -37,15 +37,17 @@ def halve(model: Model, members: Observations, fit: Fit, cluster: int) -> Fit | 
     first = _first_side(members, fit, cluster)
     if min(first.sum(), (~first).sum()) < FEWEST_ON_A_SIDE:
         return None
-    present, index = np.unique(members.groups, return_inverse=True)
-    few = members.regrouped(index.astype(np.int32), len(present))  # groups without members neither gain nor cost
+    halves, present, index = model.of_halves(members.groups)
+    few = members.regrouped(index, 1 if present is None else len(present))
     start = few.given(model.clusters, np.stack([first, ~first], axis=1).astype(float))
-    pair = converge(replace(model, cutoff=0.0), few, start, REFINEMENT)
+    pair = converge(halves, few, start, REFINEMENT)
     return _for_all_groups(model, members, present, pair) if pair.statistics.owned.min() > TOO_SMALL else None
 
 
-def _for_all_groups(model: Model, members: Observations, present: np.ndarray, pair: Fit) -> Fit:
+def _for_all_groups(model: Model, members: Observations, present: np.ndarray | None, pair: Fit) -> Fit:
     """The pair with scores for every group: those without members have the weights they had before any data."""
+    if present is None:
+        return pair  # its one row of weights is for all groups
     unseen = model.weights.posterior(np.zeros((1, 2)), np.zeros(1)).expected_log
     log_weights = np.repeat(unseen, members.n_groups, axis=0)
     log_weights[present] = pair.parameters.weights.expected_log

@@ -27,7 +27,7 @@ class Division:
 
 
 def statistics(chunk, scorer: Scorer) -> Statistics:
-    total = _Sum(chunk, scorer.clusters, scorer.n_clusters)
+    total, scorer = _Sum(chunk, scorer.clusters, scorer.n_clusters), _local(chunk, scorer)
     for features, groups in _blocks(chunk, scorer.clusters):
         for features_, groups_, kept in _runs(features, groups, scorer):
             resp, log_norm = _e_step(features_, groups_, scorer, kept)
@@ -38,6 +38,7 @@ def statistics(chunk, scorer: Scorer) -> Statistics:
 def division(chunk, scorer: Scorer, halves: Scorer, parents: np.ndarray) -> Division:
     P = len(parents)
     total, entropy = _Sum(chunk, scorer.clusters, 2 * P), np.zeros(P)
+    scorer, halves = _local(chunk, scorer), _local(chunk, halves)
     for features, groups in _blocks(chunk, scorer.clusters):
         resp, _ = _e_step(features, groups, scorer, None)
         shares, gained = _parted(features, groups, halves, resp[parents])
@@ -96,7 +97,7 @@ class _Sum:
         self.counts = np.zeros((chunk.n_groups, K))
         self.moments = np.zeros((K, clusters.n_statistics))
         self.sizes = np.bincount(chunk.groups, minlength=chunk.n_groups).astype(float)
-        self.log_norm, self.pairs = 0.0, 0
+        self.log_norm, self.pairs, self.first = 0.0, 0, chunk.first
 
     def add(self, features, groups, resp, log_norm, kept) -> None:
         self.pairs += resp.size
@@ -104,13 +105,13 @@ class _Sum:
         if kept is None:
             own = resp[: len(self.moments)]
             self.moments += own @ features.T
-            _add_by_group(self.counts, groups, own)
+            add_by_group(self.counts, groups, own)
         else:
             self.moments[kept] += resp @ features.T
             self.counts[groups[0], kept] += resp.sum(1)
 
     def statistics(self) -> Statistics:
-        return Statistics(self.counts, self.moments, self.sizes, self.log_norm, self.pairs)
+        return Statistics(self.counts, self.moments, self.sizes, self.log_norm, self.pairs, self.first)
 
 
 def _blocks(chunk, clusters) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -177,7 +178,7 @@ def _of_rows(log_weights: np.ndarray, groups: np.ndarray) -> np.ndarray:
     return log_weights.T if len(log_weights) == 1 else np.take(log_weights.T, groups, axis=1)
 
 
-def _add_by_group(counts: np.ndarray, groups: np.ndarray, resp: np.ndarray) -> None:
+def add_by_group(counts: np.ndarray, groups: np.ndarray, resp: np.ndarray) -> None:
     """counts (J, K) += the sum of resp (K, n) over the rows of each group."""
     if len(counts) == 1:
         counts[0] += resp.sum(1)
@@ -196,11 +197,16 @@ def _run_starts(groups: np.ndarray) -> np.ndarray:
 
 def _scored(chunk, scorer: Scorer) -> Iterator[tuple[slice | np.ndarray, np.ndarray, np.ndarray]]:
     """Responsibilities (K, n) and log normalisers of block after block, and the rows of the chunk they belong to."""
+    scorer = _local(chunk, scorer)
     start, dense = 0, scorer.log_weights if scorer.present is None else _masked(scorer)
     for features, groups in _blocks(chunk, scorer.clusters):
         resp, log_norm = _normalised(scorer.coefficients @ features + _of_rows(dense, groups))
         yield slice(start, start + len(groups)), resp, log_norm
         start += len(groups)
+
+
+def _local(chunk, scorer: Scorer) -> Scorer:
+    return scorer.of_groups(chunk.first, chunk.n_groups)
 
 
 def _masked(scorer: Scorer) -> np.ndarray:

@@ -71,15 +71,15 @@ def _gains(model: Model, whole: Statistics, parents: np.ndarray, division: Divis
     """What each parting alone adds to the bound (P,), all other responsibilities kept."""
     halves = log_evidence(model.clusters, division.halves.moments)
     clusters = halves[0::2] + halves[1::2] - log_evidence(model.clusters, whole.moments[parents])
-    return clusters + division.entropy + _gains_of_weights(model, whole.counts, parents, division.halves.counts)
+    return clusters + division.entropy + _gains_of_weights(model, whole, parents, division.halves.counts)
 
 
-def _gains_of_weights(model: Model, counts: np.ndarray, parents: np.ndarray, halves: np.ndarray) -> np.ndarray:
-    before, after = model.evidence_of_weights(counts), []
+def _gains_of_weights(model: Model, whole: Statistics, parents: np.ndarray, halves: np.ndarray) -> np.ndarray:
+    before, after = model.evidence_of_weights(whole), []
     for p, k in enumerate(parents):
-        parted = np.hstack([counts, halves[:, 2 * p + 1, None]])
-        parted[:, k] = halves[:, 2 * p]
-        after.append(model.evidence_of_weights(parted))
+        counts = np.hstack([whole.counts, halves[:, 2 * p + 1, None]])
+        counts[:, k] = halves[:, 2 * p]
+        after.append(model.evidence_of_weights(replace(whole, counts=counts)))
     return np.array(after) - before
 
 

@@ -55,8 +55,17 @@ def step(model: Model, data: Observations, start: Statistics, before: Parameters
 
 def e_step(model: Model, data: Observations, parameters: Parameters, present: np.ndarray | None = None) -> Fit:
     scorer = parameters.scorer(model.clusters, present)
-    found = data.sweep(scorer)
+    found = replace(data.sweep(scorer), owners=parameters.weights.owners)
     return Fit(parameters, found, found.log_norm - model.penalty(parameters), scorer)
+
+
+def carried(model: Model, data: Observations, parameters: Parameters) -> Fit:
+    """What beliefs that were held of other rows say of these: where groups are images, these are others too."""
+    if not data.whole_groups:
+        return e_step(model, data, parameters)
+    overall = np.log(np.maximum(parameters.weights.mean.mean(0), np.finfo(float).tiny))
+    first = data.sweep(Scorer(model.clusters, parameters.clusters.coefficients(), overall[None]))
+    return e_step(model, data, Parameters(model.told(first, parameters.weights), parameters.clusters))
 
 
 def converge(model: Model, data: Observations, start: Statistics, rule: Rule, course: Course | None = None,

@@ -12,7 +12,7 @@ from engine.mixtures.course import Course
 from engine.mixtures.levels import _sizes
 from engine.mixtures.model import Model
 from engine.mixtures.observations import Frame, Observations
-from engine.mixtures.search import Start, Task, _misfit, exhaustive, greedy, one_cluster
+from engine.mixtures.search import Start, Task, exhaustive, greedy, one_cluster
 from engine.mixtures.splitting import REFINEMENT, Members, halve
 from engine.mixtures.together import _gains, _joined, _joins, _stacked, join, split_all, together
 from engine.mixtures.variational import Rule, converge, step
@@ -153,7 +153,7 @@ def test_misfits_add_up_to_the_free_energy_less_weights_and_entropy():
     fit = two_clusters(task, truth)
     resp = task.data.responsibilities(fit.scorer)
     rest = fit.parameters.weights.kl.sum() - entropy(resp)
-    assert _misfit(task.model, fit).sum() + rest == pytest.approx(-fit.bound, rel=1e-9)
+    assert task.model.misfit(fit.parameters, fit.statistics).sum() + rest == pytest.approx(-fit.bound, rel=1e-9)
 
 
 def test_a_cluster_that_failed_waits_until_the_others_were_tried():
@@ -161,7 +161,7 @@ def test_a_cluster_that_failed_waits_until_the_others_were_tried():
     tried = []
     task.course.on_step = lambda progress: tried.append(progress.figures.get("candidate"))
     fit = two_clusters(task, truth)
-    worst = int(np.argmax(_misfit(task.model, fit)))
+    worst = int(np.argmax(task.model.misfit(fit.parameters, fit.statistics)))
     tally = [0, 0]
     tally[worst] = 1
     greedy(task, Start.after(fit, tally))

@@ -265,7 +265,7 @@ def test_evidence_of_statistics_is_the_bound_after_the_best_beliefs():
     found = data.given(PRIOR8, Q8)
     assert model.evidence(found) + entropy(Q8) == pytest.approx(
         model.bound(model.parameters(found), found, entropy(Q8)), rel=1e-12)
-    assert model.evidence_of_weights(found.counts) == pytest.approx(
+    assert model.evidence_of_weights(found) == pytest.approx(
         log_evidence_of_weights(GeneralisedDirichlet(), found.counts).sum(), rel=1e-12)
 
 
