@@ -131,12 +131,39 @@ def cluster(
 
 
 @commands.command()
-def workers(campaign: CampaignName, workspace: WorkspaceOption = None, as_json: JsonOption = False) -> None:
-    """List the people of a campaign: answers, known pairs they got right, quality in the newest run."""
-    from app.state.crowd_studio import worker_rows
+def steer(
+    campaign: CampaignName,
+    features: Annotated[str, typer.Option(help="Description of the images, as for `benthoscope cluster`.")] = "deep",
+    model: Annotated[str, typer.Option(help="Model, as for `benthoscope cluster`.")] = "gmc",
+    name: Annotated[str | None, typer.Option(help="Name of the run.")] = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same clusters.")] = 0,
+    workspace: WorkspaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Cluster all images along what people tell apart in those they were asked about."""
+    from app.state.crowd_views import newest_run
 
     with opened(workspace) as found:
-        rows = worker_rows(found, found.crowd.named(campaign))
+        asked = found.crowd.named(campaign)
+        said = newest_run(found, asked)
+        if said is None:
+            raise fail(f"crowd campaign {asked.name}", "its answers have not been clustered",
+                       f"run benthoscope crowd cluster {asked.id} first")
+        result = run_job(found, "cluster", {"model": model, "features": features, "name": name, "seed": seed,
+                                            "crowd": str(said.id)}, as_json=as_json)
+    show(result, as_json, lambda told: f"Run {told['run']} {told['name']}: {told['clusters']} clusters of "
+         f"{told['images']:,} images; they keep {told['crowd']['together']:.0%} of what people put together and "
+         f"{told['crowd']['apart']:.0%} of what they kept apart")
+
+
+@commands.command()
+def workers(campaign: CampaignName, workspace: WorkspaceOption = None, as_json: JsonOption = False) -> None:
+    """List the people of a campaign: answers, known pairs they got right, quality in the newest run."""
+    from app.state.crowd_views import newest_run, worker_rows
+
+    with opened(workspace) as found:
+        asked = found.crowd.named(campaign)
+        rows = worker_rows(found, asked, newest_run(found, asked))
     show(rows, as_json, _workers_table)
 
 
@@ -283,6 +310,7 @@ def _workers_table(rows: list[dict[str, Any]]) -> Any:
                   header_style="bold")
     for row in rows:
         quality = "" if row["quality"] is None else f"{row['quality']:.2f}"
+        school = "" if row["school"] is None else str(row["school"] + 1)
         table.add_row(str(row["number"]), escape(row["nickname"]), row["state"], str(row["answers"]),
-                      f"{row['gold_right']}/{row['gold_asked']}", quality, row["school"])
+                      f"{row['gold_right']}/{row['gold_asked']}", quality, school)
     return table

@@ -7,7 +7,8 @@ from app.components.notices import empty
 from app.state.crowd_studio import CrowdStudio
 from app.state.session import Session
 
-ACTS = ("create", "select", "open", "pause", "close", "renew", "aggregate", "refine", "adopt", "address")
+ACTS = ("create", "select", "open", "pause", "close", "renew", "aggregate", "refine", "adopt", "make_current", "steer",
+        "address")
 
 
 def view(session: Session) -> pn.viewable.Viewable:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from engine.problems import fail
 from engine.progress import Cancelled
 from engine.workspace import NewCluster, NewRun, Run, Workspace
 
+if TYPE_CHECKING:
+    from engine.jobs.steering import Steering
+
 PACKAGES = ("benthoscope", "numpy", "scipy", "scikit-learn", "numba")
 
 
@@ -35,24 +38,38 @@ class Request:
     name: str
     hold_out: float
     seed: int
+    steering: "Steering | None" = None
 
 
 def cluster(
     job: JobContext, workspace: Workspace, *, model: str = "gmc", features: str = "deep", width: float = 0.05,
     collection: str | None = None, name: str | None = None, hold_out: float = 0.0, seed: int = 0,
     dimensions: int | None = None, scheduler: str | None = None, parameters: Mapping[str, Any] | None = None,
+    crowd: str | None = None,
 ) -> dict[str, Any]:
     """Fits the model and stores a run. Who cancels keeps the clusters found so far, as a run marked partial.
 
-    `dimensions` of largest variance are looked at; by default as many as the number of images can support.
+    `dimensions` of largest variance are looked at; by default as many as the number of images can support. With
+    `crowd`, the run of a crowd's answers, those along which images differ that people keep apart.
     """
     job.progress(0, None, "reads the features")
-    rows = narrowed(chosen_rows(workspace, features, collection), dimensions)
+    rows, steering = _steered(workspace, chosen_rows(workspace, features, collection), crowd, dimensions)
     chosen = with_width(model, width, dict(parameters or {}))
     told = f"{model} {features} {width:g}" if "width" in chosen else f"{model} {features}"
-    request = Request(model, chosen, name or told, _share(hold_out), seed)
+    told = f"{told}, steered by {steering.run.name}" if steering else told
+    request = Request(model, chosen, name or told, _share(hold_out), seed, steering)
     run = _fitted_run(job, workspace, rows, request, compute_on(scheduler))
     return {"run": run.id, "name": run.name, **run.summary}
+
+
+def _steered(workspace: Workspace, rows: Rows, crowd: str | None,
+             dimensions: int | None) -> tuple[Rows, "Steering | None"]:
+    if not crowd:
+        return narrowed(rows, dimensions), None
+    from engine.jobs.steering import steering_by, turned  # brings scikit-learn, which nobody else here pays for
+
+    steering = steering_by(workspace, crowd, rows)
+    return turned(rows, steering, dimensions), steering
 
 
 def _fitted_run(job: JobContext, workspace: Workspace, rows: Rows, request: Request, compute: Compute) -> Run:
@@ -60,10 +77,12 @@ def _fitted_run(job: JobContext, workspace: Workspace, rows: Rows, request: Requ
     held_out = _held_out_score(rows, request, compute, trace) if request.hold_out else None
     estimator = estimator_for(request)
     partial = _stopped_early(job, estimator, rows, compute, trace)
-    parts = results(estimator, rows, compute)
+    parts = results(estimator, rows, compute, request.steering)
     summary = {"clusters": int(estimator.n_clusters_), "images": len(rows.image_ids), "partial": partial,
                "lower_bound": float(estimator.lower_bound_), "held_out": held_out,
                "converged": bool(estimator.converged_) and not partial}
+    if request.steering:
+        summary["crowd"] = request.steering.told(parts["labels"])
     name = f"{request.name} (stopped early)" if partial else request.name
     new = NewRun(name, request.model, rows.features.name, dict(request.parameters),
                  _provenance(rows, request, estimator, began, trace), summary)
@@ -95,15 +114,25 @@ def estimator_for(request: Request) -> BayesianMixture:
     return kind(**request.parameters, random_state=request.seed)
 
 
-def results(estimator: BayesianMixture, rows: Rows, compute: Compute) -> dict[str, Any]:
-    """What a run keeps of a fitted estimator."""
+def results(estimator: BayesianMixture, rows: Rows, compute: Compute, steering: "Steering | None" = None,
+            ) -> dict[str, Any]:
+    """What a run keeps of a fitted estimator; images a crowd was asked about are where it says, of those clusters."""
     labels, probability = estimator.assign(rows.source, rows.groups, compute=compute)
+    if steering:
+        labels, probability = labels.copy(), probability.copy()
+        labels[steering.places], probability[steering.places] = steering.members(
+            memberships(estimator, rows.values[steering.places], rows.groups[steering.places]))
     group_ids = np.asarray(estimator.groups_) if estimator._sees_groups else np.unique(rows.groups)
     arrays, told = estimator.to_arrays()
     return {"image_ids": rows.image_ids, "labels": labels.astype(np.int32),
             "probability": probability.astype(np.float32), "group_ids": group_ids,
             "weights": shares(labels, rows.groups, group_ids, estimator), "model": told,
             **{f"model_{name}": array for name, array in arrays.items()}, **rows.axes}
+
+
+def memberships(estimator: BayesianMixture, values: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """(n, K) of some rows, whatever the model."""
+    return estimator.predict_proba(values, groups) if estimator._sees_groups else estimator.predict_proba(values)
 
 
 def shares(labels: np.ndarray, groups: np.ndarray, group_ids: np.ndarray, estimator: BayesianMixture) -> np.ndarray:

@@ -87,10 +87,14 @@ def _kept(workspace: Workspace, asked: Campaign, judgements: Judgements, name: s
              **{key: found[key] for key in ("quality", "looking", "schools") if key in found}}
     summary = {"clusters": K, "images": len(ids), "judgements": len(judgements), "workers": judgements.n_workers,
                "campaign": asked.id, "partial": False, "converged": True, **facts}
+    before = workspace.runs.current()
     new = NewRun(name, f"crowd-{method}", f"crowd campaign {asked.name}", {"method": method}, {
         **provenance, "versions": {"benthoscope": version("benthoscope")}, "campaign": asked.name}, summary)
     sizes = np.bincount(labels, minlength=K)
-    return workspace.runs.add(new, parts, [NewCluster(k, int(size)) for k, size in enumerate(sizes)])
+    kept = workspace.runs.add(new, parts, [NewCluster(k, int(size)) for k, size in enumerate(sizes)])
+    if before is not None and before.summary.get("campaign") is None:
+        workspace.runs.choose(before.id)  # a clustering of all images gives way only when somebody says so
+    return kept
 
 
 def _of_groups(workspace: Workspace, ids: np.ndarray, labels: np.ndarray, K: int) -> tuple[np.ndarray, np.ndarray]:

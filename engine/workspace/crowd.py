@@ -141,16 +141,23 @@ class CrowdStore:
         wanted = select(crowd_worker).where(crowd_worker.c.crowd_campaign_id == campaign_id)
         return [_worker(row) for row in self._catalogue.all(wanted.order_by(crowd_worker.c.number))]
 
-    def answers(self, campaign_id: int, kind: str = "task") -> list[Answer]:
-        """All answers in the order they came."""
+    def answers(self, campaign_id: int, kind: str = "task", *, newest: int | None = None) -> list[Answer]:
+        """All answers in the order they came, or the newest of them."""
         wanted = _answers().where(crowd_task.c.crowd_campaign_id == campaign_id, crowd_task.c.kind == kind)
-        return [_answer(row) for row in self._catalogue.all(wanted.order_by(crowd_answer.c.id))]
+        rows = self._catalogue.all(wanted.order_by(crowd_answer.c.id.desc()).limit(newest))
+        return [_answer(row) for row in reversed(rows)]
 
-    def refusals(self, campaign_id: int) -> list[Refusal]:
+    def answers_by_worker(self, campaign_id: int) -> dict[int, int]:
+        """{number of the worker: answers}, without those who have not answered yet."""
+        wanted = _answers(crowd_worker.c.number, func.count()).where(
+            crowd_task.c.crowd_campaign_id == campaign_id, crowd_task.c.kind == "task")
+        return dict(tuple(row) for row in self._catalogue.all(wanted.group_by(crowd_worker.c.number)))
+
+    def refusals(self, campaign_id: int, *, newest: int | None = None) -> list[Refusal]:
         """What was refused, newest first."""
         wanted = select(crowd_refusal).where(crowd_refusal.c.crowd_campaign_id == campaign_id)
         return [Refusal(row.worker, row.what, row.at)
-                for row in self._catalogue.all(wanted.order_by(crowd_refusal.c.id.desc()))]
+                for row in self._catalogue.all(wanted.order_by(crowd_refusal.c.id.desc()).limit(newest))]
 
     def standing(self, campaign_id: int) -> Standing:
         mine, real = crowd_task.c.crowd_campaign_id == campaign_id, crowd_task.c.kind == "task"

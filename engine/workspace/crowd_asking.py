@@ -1,6 +1,7 @@
 """From a selection of images to the tasks of a campaign: which are shown together, known pairs, a practice task."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -58,6 +59,15 @@ def known_pairs(terms: np.ndarray, count: int, rng: np.random.Generator) -> list
         if len(pairs) == count:
             break
     return list(pairs.values())
+
+
+def among(settings: Settings, places: np.ndarray) -> Settings:
+    """The settings for a campaign on some items of another: tasks no larger than that, and the known pairs that lie
+    within, by their new places."""
+    at = {int(place): number for number, place in enumerate(places)}
+    gold = tuple(replace(pair, first=at[pair.first], second=at[pair.second]) for pair in settings.gold
+                 if pair.first in at and pair.second in at)
+    return replace(settings, size=max(2, min(settings.size, len(places))), gold=gold)
 
 
 def further(store: CrowdStore, campaign: Campaign, tasks: Sequence[np.ndarray], *, repeats: int = 1) -> None:

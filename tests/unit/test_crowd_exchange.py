@@ -13,9 +13,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from app.cli import app
-from app.state.app_state import AppState
-from app.state.crowd_studio import CrowdStudio, worker_rows
-from app.state.session import Session
+from app.state.crowd_views import worker_rows
 from engine.exchange.judgements import (
     adjacency_judgements,
     numbered,
@@ -140,7 +138,7 @@ def test_the_job_turns_answers_into_a_run_with_its_workers(reef):
     assert adjusted_rand(truth, run.array("labels")) > 0.9
     assert (np.diff(run.array("image_ids")) > 0).all() and run.array("weights").sum() == pytest.approx(1)
     assert run.array("confusion").shape == (WORKERS, run.summary["clusters"], run.summary["clusters"])
-    rows = worker_rows(reef, reef.crowd.named("kinds"))
+    rows = worker_rows(reef, reef.crowd.named("kinds"), run)
     spam = {row["number"] for row in rows if not row["looking"]}
     assert spam == set(np.flatnonzero(reef.kinds.spam))
 
@@ -207,50 +205,6 @@ def test_pages_for_outside_stand_alone_and_hold_the_words_as_text(reef, tmp_path
     text = pages[0].read_text(encoding="utf-8")
     assert "&lt;/script&gt;&lt;b&gt;=1+1" in text and "{{" not in text
     assert text.count("data:image/jpeg;base64,") == 10 and not re.search(r"(src|href)=.?https?:", text)
-
-
-def test_the_studio_shows_all_and_adopts_clusters_as_labels(reef):
-    state = AppState(reef)
-    session = Session(state, "crowd", person="Ann")
-    studio = CrowdStudio(session)
-    studio.campaign = reef.crowd.named("kinds").id
-    if studio.content()["shown"]["result"] is None or "quality" not in reef.runs.current().parts():
-        run_now(reef, "crowd", {"campaign": "kinds"})
-        session.changed()
-    shown = studio.content()["shown"]
-    json.dumps(shown)
-    result = shown["result"]
-    assert len(result["points"]) == ITEMS and len(result["tables"]) == WORKERS
-    assert sorted(result["order"]) == list(range(len(result["clusters"])))
-    studio.adopt({0: "Round", 1: " "})
-    images, terms = reef.labels.current_terms()
-    assert len(images) == result["clusters"][0]["size"]
-    assert reef.vocabularies.term(int(terms[0])).name == "Round"
-    session.undo()
-    assert not len(reef.labels.current_terms()[0])
-
-
-def test_the_studio_makes_campaigns_of_a_selection_and_tells_mistakes(reef):
-    ann = reef.people.named("Ann").id
-    chosen = reef.selections.save(ann, "twelve", reef.crowd.named("kinds").images[:12])
-    session = Session(AppState(reef), "crowd")
-    studio = CrowdStudio(session)
-    studio.selection = chosen.id
-    assert studio.content()["chosen"] == chosen.id
-    studio.create({"name": "few", "size": 6, "views": 2, "selection": chosen.id})
-    assert sorted(reef.crowd.named("few").images) == chosen.images.tolist()
-    assert studio.content()["shown"]["name"] == "few"
-    studio.open()
-    studio.address("http://vessel:8642")
-    shown = studio.content()["shown"]
-    assert shown["state"] == "open" and shown["link"].startswith("http://vessel:8642/crowd/")
-    assert shown["code"].startswith("data:image/svg+xml") and not shown["here_only"]
-    studio.address("javascript:alert(1)")
-    assert studio.content()["shown"]["link"].startswith("/crowd/")
-    studio.create({"name": "few", "size": 6, "selection": chosen.id})
-    assert session.message.kind == "error" and "already" in session.message.text
-    studio.refine(0)
-    assert session.message.kind == "error" and "cluster them first" in session.message.text
 
 
 def test_known_pairs_come_from_labels():
