@@ -9,6 +9,7 @@ from fastapi import FastAPI
 from panel.io.fastapi import add_applications
 
 from app.components.shell import framed
+from app.lanes import keep_order
 from app.pages.registry import PAGES, Page
 from app.state.app_state import AppState
 
@@ -19,7 +20,7 @@ def mount_pages(api: FastAPI, app: AppState, *, threads: int, secret: bytes, lin
     """Sessions without a connection live on for `linger` seconds: a reload or a short loss of the network finds its
     page again."""
     _let_go_of_closed_tabs()
-    pn.config.nthreads = threads  # pn.serve's num_threads is ignored; without threads one slow callback stops everybody
+    keep_order(threads)
     pn.extension(notifications=False)  # Panel's notifications keep the document of every session for ever
     pages = {f"/{page.slug}": _opener(page, app) for page in PAGES}
     titles = {f"/{page.slug}": f"{page.title} · {app.workspace.name}" for page in PAGES}
