@@ -1,6 +1,7 @@
 """Headers that keep pages from being used by, or calling out to, anything but this server."""
 
 from collections.abc import Mapping
+from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -17,11 +18,11 @@ HEADERS = {
 
 
 class SecurityHeaders:
-    """Adds the headers to every answer; `extra_images` are hosts a person allowed for map tiles."""
+    """Adds the headers to every answer; `images_from` is the host a person allowed for map tiles."""
 
-    def __init__(self, app: ASGIApp, extra_images: tuple[str, ...] = ()):
+    def __init__(self, app: ASGIApp, images_from: str = ""):
         self.app = app
-        self._headers = [(name.encode(), value.encode()) for name, value in with_images(HEADERS, extra_images).items()]
+        self._headers = [(name.encode(), value.encode()) for name, value in with_images(HEADERS, images_from).items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def send_with_headers(message: Message) -> None:
@@ -34,8 +35,14 @@ class SecurityHeaders:
         await self.app(scope, receive, send_with_headers if scope["type"] == "http" else send)
 
 
-def with_images(headers: Mapping[str, str], hosts: tuple[str, ...]) -> dict[str, str]:
-    if not hosts:
+def with_images(headers: Mapping[str, str], host: str) -> dict[str, str]:
+    if not host:
         return dict(headers)
-    policy = headers["content-security-policy"].replace("img-src 'self'", f"img-src 'self' {' '.join(hosts)}")
+    policy = headers["content-security-policy"].replace("img-src 'self'", f"img-src 'self' {host}")
     return {**headers, "content-security-policy": policy}
+
+
+def origin(address: str) -> str:
+    """Scheme and host of an address, as a policy names them; empty for an empty one."""
+    parts = urlsplit(address)
+    return f"{parts.scheme}://{parts.netloc}" if parts.netloc else ""

@@ -13,7 +13,7 @@ from app.api.failures import add_failures
 from app.auth import LOOPBACK, Door, Guard, new_token
 from app.pages.registry import PAGES
 from app.panel_pages import mount_pages
-from app.security_headers import SecurityHeaders
+from app.security_headers import SecurityHeaders, origin
 from app.state.app_state import AppState
 from engine.jobs import JobRunner
 from engine.workspace import Workspace
@@ -29,7 +29,7 @@ class ServerSettings:
     threads: int = 4                                # for what sessions do, so that they do not wait for each other
     run_jobs: bool = True
     linger: float = 30                              # seconds a session outlives its connection, or waits for its first
-    tiles: tuple[str, ...] = ()                     # hosts of map tiles a person allowed
+    tiles: str = ""                                 # address of map tiles a person allowed, with {z}, {x} and {y}
 
     @property
     def is_local(self) -> bool:
@@ -39,7 +39,7 @@ class ServerSettings:
 def create_app(workspace: Workspace, settings: ServerSettings | None = None) -> FastAPI:
     """The whole application; its lifespan runs the jobs of the workspace. The workspace stays its owner's to close."""
     settings = settings or ServerSettings()
-    state = AppState(workspace)
+    state = AppState(workspace, settings.tiles)
 
     @asynccontextmanager
     async def lifespan(api: FastAPI) -> AsyncIterator[None]:
@@ -60,7 +60,7 @@ def create_app(workspace: Workspace, settings: ServerSettings | None = None) -> 
     rest.include(api)
     mount_pages(api, state, threads=settings.threads, secret=new_token().encode(),
                 linger=settings.linger)
-    api.add_middleware(SecurityHeaders, extra_images=settings.tiles)
+    api.add_middleware(SecurityHeaders, images_from=origin(settings.tiles))
     api.add_middleware(Guard, door=door(settings), cookie="benthoscope")
     return api
 

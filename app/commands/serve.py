@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 import typer
 
@@ -12,9 +13,10 @@ Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="Open the 
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.", show_default=False)]
 Host = Annotated[str, typer.Option(
     help="Address to listen on. By default only this machine can reach the app; 0.0.0.0 opens it to the network.")]
-Tiles = Annotated[list[str] | None, typer.Option(
-    "--tiles", metavar="URL", help="Let maps load tiles from this server, such as https://tiles.lab.org; by default "
-                                   "nothing is ever asked of another host.")]
+Tiles = Annotated[str, typer.Option(
+    metavar="URL", envvar="BENTHOSCOPE_TILES", show_default=False,
+    help="Let maps load tiles from here, such as https://tiles.lab.org/{z}/{x}/{y}.png; by default nothing is ever "
+         "asked of another host.")]
 
 
 def serve(
@@ -28,7 +30,7 @@ def serve(
     no_token: Annotated[bool, typer.Option(
         "--no-token", help="Let in everybody who reaches the port; only behind a login of your own.")] = False,
     jobs: Annotated[bool, typer.Option("--jobs/--no-jobs", help="Run queued jobs in this process.")] = True,
-    tiles: Tiles = None,
+    tiles: Tiles = "",
 ) -> None:
     """Open a workspace in the app.
 
@@ -47,6 +49,9 @@ def serve(
 
     if token is not None and not token.strip():
         raise fail("--token", "is empty", "give a word, or say --no-token")
+    if tiles and not is_tile_address(tiles):
+        raise fail("--tiles", f"{tiles} is no address of map tiles",
+                   "say one such as https://tiles.lab.org/{z}/{x}/{y}.png")
     with Workspace.open(workspace_folder(workspace)) as found:
         _serve(found, browser, **_settings(host, port, "" if no_token else token, jobs, tiles))
 
@@ -77,12 +82,20 @@ def demo(
         forget_demo(place)
     with demo_workspace(place, campaign_path()) as found:
         queue_steps(found, place / "images")
-        _serve(found, browser, **_settings("127.0.0.1", port, None, True, None))
+        _serve(found, browser, **_settings("127.0.0.1", port, None, True, ""))
 
 
-def _settings(host: str, port: int, token: str | None, jobs: bool, tiles: list[str] | None) -> dict[str, Any]:
-    given = {"host": host, "port": port, "run_jobs": jobs, "tiles": tuple(tiles or ())}
+def _settings(host: str, port: int, token: str | None, jobs: bool, tiles: str) -> dict[str, Any]:
+    given = {"host": host, "port": port, "run_jobs": jobs, "tiles": tiles}
     return given if token is None else {**given, "token": token}
+
+
+def is_tile_address(text: str) -> bool:
+    """Whether tiles can be asked for at an address, and the address can stand in a policy without widening it."""
+    parts = urlsplit(text)
+    plain = parts.netloc and not set(parts.netloc) & set(" ;,'\"*{}")
+    marked = all(mark in parts.path for mark in ("{z}", "{x}", "{y}"))
+    return bool(parts.scheme in ("http", "https") and plain and marked)
 
 
 def _serve(workspace: Any, browser: bool, **settings: Any) -> None:

@@ -4,7 +4,7 @@ from app.components.embedding import Plane
 
 
 class DiveMap(Plane):
-    """No coastline and no tiles: neither came with any package at hand under a licence that lets us ship it."""
+    """Lies on coarse land of our own, and on tiles only where a person said from which server."""
 
     def __init__(self, **values):
         super().__init__(**{"title": "Map", "geographic": True, "xy_kind": "f4", "margin": 40, **values})

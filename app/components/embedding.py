@@ -21,6 +21,7 @@ class Plane(OfImages):
     pies = param.List(default=[], doc="{dive, name, x, y, shares, colours} of the dives.")
     geographic = param.Boolean(default=False, doc="Whether the plane is a map in metres.")
     middle = param.List(default=[0.0, 0.0], doc="Latitude and longitude of the origin of a map.")
+    tiles = param.String(default="", doc="Where a map's tiles come from, with {z}, {x} and {y}; empty: from nowhere.")
     note = param.String(default="", doc="What stands in the middle where there is nothing to draw.")
 
 

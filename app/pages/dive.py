@@ -39,7 +39,8 @@ class DivePage:
     def __init__(self, session: Session):
         self.dive = DiveView(session)
         self.facts = pn.pane.HTML(stylesheets=SHEETS, sizing_mode="stretch_width")
-        self.map, self.strip, self.gallery = DiveMap(**FILL), Strip(**FILL), Gallery(title="Images of the dive", **FILL)
+        self.map, self.strip = DiveMap(tiles=session.app.tiles, **FILL), Strip(**FILL)
+        self.gallery = Gallery(title="Images of the dive", **FILL)
         self.bars = Proportions(sizing_mode="stretch_width")
         self.heat = HeatMap(sizing_mode="stretch_width")
         self.of_images = (self.map, self.strip, self.gallery)

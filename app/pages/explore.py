@@ -52,7 +52,8 @@ class ExplorePage:
         self.explore = Explore(session)
         self.bar = SelectionBar(sizing_mode="stretch_width", height=42, crowd=any(p.slug == CROWD for p in PAGES))
         self.cards, self.strip = ClusterCards(**FILL), Strip(**FILL)
-        self.embedding, self.map, self.gallery = Embedding(**FILL), DiveMap(**FILL), Gallery(title="Gallery", **FILL)
+        self.embedding, self.map = Embedding(**FILL), DiveMap(tiles=session.app.tiles, **FILL)
+        self.gallery = Gallery(title="Gallery", **FILL)
         self.bench = Workbench(clusters=self.cards, embedding=self.embedding, map=self.map, strip=self.strip,
                                gallery=self.gallery, **FILL)
         self.of_images = (self.embedding, self.map, self.strip, self.gallery)

@@ -1,7 +1,7 @@
 // A small map of all dives: equal distances north and east, a graticule in whole steps, a scale bar, north up.
 
 import {h, s} from "./dom.js"
-import {locator} from "./explore/ground.js"
+import {locator, placeName} from "./explore/ground.js"
 
 const WIDTH = 420
 const HEIGHT = 340
@@ -31,7 +31,8 @@ export function trackMap(found) {
   })
   const svg = s("svg", {viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": `Map of ${placed.length} dives`},
     ...graticule(frame), s("g", {}, ...lines.values()), ...scaleBar(frame), north())
-  map.element = h("aside", {class: "map card"}, svg, locator(frame.middle))
+  map.element = h("aside", {class: "map card"}, svg,
+    h("p", {class: "region"}, locator(frame.middle), h("span", {}, "Around ", placeName(frame.middle))))
   return map
 }
 

@@ -176,7 +176,7 @@ def test_every_answer_forbids_calls_to_other_hosts(ask):
 
 
 def test_tile_hosts_are_let_in_only_when_a_person_said_so(reef):
-    api = create_app(reef, ServerSettings(token="", run_jobs=False, tiles=("https://tiles.lab.org",)))
+    api = create_app(reef, ServerSettings(token="", run_jobs=False, tiles="https://tiles.lab.org/{z}/{x}/{y}.png"))
 
     async def go():
         async with httpx.AsyncClient(transport=httpx.ASGITransport(api), base_url="http://localhost") as client:

@@ -5,7 +5,7 @@ import {h, s} from "../dom.js"
 const METRES = 111320
 const EQUATOR = 156543.034 // metres a pixel of tile 0/0/0
 const DEEPEST = 19
-const WIDE = 50000 // metres: in a narrower view a coast this coarse would lie beside the true one
+const WIDE = 150000 // metres: in a narrower view a coast this coarse would lie beside the true one
 const INSET = {width: 108, height: 72, degrees: 60}
 
 let land = null // rings of [longitude, latitude, longitude, ...], fetched once for a page
@@ -83,6 +83,10 @@ function outline(rings, middle, x, y, width, height) {
   return parts.join("")
 }
 
+export function placeName([latitude, longitude]) {
+  return `${Math.abs(latitude).toFixed(1)}° ${latitude < 0 ? "S" : "N"}, ${Math.abs(longitude).toFixed(1)}° ${longitude < 0 ? "W" : "E"}`
+}
+
 // A small picture of the part of the Earth around a place, with the place in its middle.
 export function locator([latitude, longitude]) {
   const {width, height, degrees} = INSET
@@ -90,7 +94,7 @@ export function locator([latitude, longitude]) {
   const path = s("path", {class: "land"})
   rings().then((all) => path.setAttribute("d", outline(all, longitude, (east) => width / 2 + east * each * shrink,
     (north) => height / 2 - (north - latitude) * each, width, height)))
-  const told = s("title", {}, `The region: ${Math.abs(latitude).toFixed(1)}° ${latitude < 0 ? "S" : "N"}, ${Math.abs(longitude).toFixed(1)}° ${longitude < 0 ? "W" : "E"}`)
+  const told = s("title", {}, `The region around ${placeName([latitude, longitude])}`)
   return s("svg", {class: "locator", viewBox: `0 0 ${width} ${height}`, width, height, role: "img"}, told,
     s("rect", {width, height, class: "sea"}), path, s("path", {class: "here", d: `M${width / 2 - 7} ${height / 2}h14M${width / 2} ${height / 2 - 7}v14`}),
     s("circle", {class: "here", cx: width / 2, cy: height / 2, r: 4}))
