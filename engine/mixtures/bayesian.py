@@ -121,7 +121,7 @@ class BayesianMixture(FittedEstimator):
         course, data = task.course, task.data
         identity = {"model": repr(self), "shape": [len(data), self.n_features_in_], "groups": data.n_groups}
         course.mark(**identity)
-        state = _of_same_fit(course.resume(), identity)
+        state = of_same_fit(course.resume(), identity)
         try:
             fit = in_levels(SEARCHES[self.search], task, self.search_rows, state, opening)
         except Cancelled:
@@ -148,7 +148,7 @@ def _present(model: Model, found: FittedMixture) -> np.ndarray | None:
     return model.present(found.statistics) if model.cutoff else None
 
 
-def _of_same_fit(state: State | None, identity: dict[str, Any]) -> State | None:
+def of_same_fit(state: State | None, identity: dict[str, Any]) -> State | None:
     """Refuses to go on with somebody else's state."""
     if state is None:
         return None

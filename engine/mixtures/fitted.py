@@ -1,5 +1,6 @@
 """A mixture that has been learned: what it says of rows, of groups it knows and of groups it has never seen (5.8)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -38,11 +39,11 @@ class FittedMixture:
 
     def by_size(self) -> "FittedMixture":
         """The same, with the cluster that owns most rows first."""
-        order = np.argsort(-self.statistics.owned, kind="stable")
-        weights, clusters = self.parameters.weights, self.parameters.clusters
-        position = np.argsort(order)
-        moved = replace(weights, expected_log=weights.expected_log[:, order], mean=weights.mean[:, order],
-                        order=None if weights.order is None else position[weights.order])
+        return self.ordered(np.argsort(-self.statistics.owned, kind="stable"))
+
+    def ordered(self, order: np.ndarray) -> "FittedMixture":
+        """The same, with the clusters in this order."""
+        clusters, moved = self.parameters.clusters, reordered(self.parameters.weights, order)
         taken = type(clusters)(**{name: values[order] for name, values in clusters.arrays().items()})
         return replace(self, parameters=Parameters(moved, taken), statistics=self.statistics.take(order))
 
@@ -88,23 +89,34 @@ class FittedMixture:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything but class names, as plain arrays."""
-        weights = {name: value for name, value in vars(self.parameters.weights).items() if value is not None}
-        parts = {"weights": weights, "clusters": self.parameters.clusters.arrays(), "prior": self.prior.arrays(),
-                 "statistics": vars(self.statistics), "frame": vars(self.frame)}
-        named = {f"{part}.{name}": np.asarray(value) for part, held in parts.items() for name, value in held.items()
-                 if value is not None}
-        return {**named, "bound": np.asarray(self.bound)}
+        parts = {"weights": vars(self.parameters.weights), "clusters": self.parameters.clusters.arrays(),
+                 "prior": self.prior.arrays(), "statistics": vars(self.statistics), "frame": vars(self.frame)}
+        return {**in_parts(parts), "bound": np.asarray(self.bound)}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray], kind: str) -> "FittedMixture":
         """`kind` is the class name of the clusters."""
-        statistics, frame = _part(arrays, "statistics"), _part(arrays, "frame")
+        statistics, frame = part_of(arrays, "statistics"), part_of(arrays, "frame")
         for name, plain in (("log_norm", float), ("pairs", int), ("first", int)):
             statistics[name] = plain(statistics.get(name, 0))
-        clusters, prior = (KINDS[kind](**_part(arrays, part)) for part in ("clusters", "prior"))
-        return cls(Parameters(Weights(**_part(arrays, "weights")), clusters), Statistics(**statistics), prior,
+        clusters, prior = (KINDS[kind](**part_of(arrays, part)) for part in ("clusters", "prior"))
+        return cls(Parameters(Weights(**part_of(arrays, "weights")), clusters), Statistics(**statistics), prior,
                    Frame(frame["origin"], float(frame["scale"])), float(arrays["bound"]))
 
 
-def _part(arrays: dict[str, np.ndarray], part: str) -> dict[str, Any]:
+def reordered(weights: Weights, order: np.ndarray) -> Weights:
+    """With the clusters in this order."""
+    position = np.argsort(order)
+    return replace(weights, expected_log=weights.expected_log[:, order], mean=weights.mean[:, order],
+                   order=None if weights.order is None else position[weights.order])
+
+
+def in_parts(parts: Mapping[str, Mapping[str, Any]]) -> dict[str, np.ndarray]:
+    """All values that are there as arrays, under the names of part and value."""
+    return {f"{part}.{name}": np.asarray(value) for part, held in parts.items() for name, value in held.items()
+            if value is not None}
+
+
+def part_of(arrays: dict[str, np.ndarray], part: str) -> dict[str, Any]:
+    """What was stored under names that begin with the part's."""
     return {name.removeprefix(f"{part}."): value for name, value in arrays.items() if name.startswith(f"{part}.")}

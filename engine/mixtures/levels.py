@@ -4,6 +4,8 @@ Beliefs of one level are nearly right on the next, so each needs few passes; wha
 found by splitting again on each. The last bound is that of all rows.
 """
 
+from collections.abc import Callable
+
 from engine.mixtures.births import born
 from engine.mixtures.course import State
 from engine.mixtures.search import Search, Start, Task
@@ -12,11 +14,17 @@ from engine.mixtures.variational import Fit, carried
 
 GROWTH = 8   # rows of a level over those of the one before
 ROUNDS = 10  # of splitting on one level, at most
+Finish = Callable[[Task, Fit], Fit]
+
+
+def as_found(task: Task, fit: Fit) -> Fit:
+    return fit
 
 
 def in_levels(search: Search, task: Task, rows: int | None, state: State | None = None,
-              start: Start | None = None) -> Fit:
-    """`rows` is the size of the first sample; None searches all rows. Goes on from a saved state or a given start."""
+              start: Start | None = None, finish: Finish = as_found) -> Fit:
+    """`rows` is the size of the first sample; None searches all rows. Goes on from a saved state or a given start.
+    `finish` has the last word on every level."""
     sizes = _sizes(rows, len(task.data), start)
     level, start = (int(state["level"]), Start.of_state(state)) if state else (0, start)
     fit = None
@@ -27,7 +35,7 @@ def in_levels(search: Search, task: Task, rows: int | None, state: State | None 
             first = carried(here.model, here.data, fit.parameters)
             here.course.iterated(first, len(here.data))
             start = Start.after(first)
-        fit = (search if number == 0 else _refined)(here, start)
+        fit = finish(here, (search if number == 0 else _refined)(here, start))
     return fit
 
 

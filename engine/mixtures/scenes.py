@@ -64,6 +64,7 @@ class Scenes:
     shares: Weights         # (dives, T) of each dive
     proportions: Weights    # (T, K) of segment clusters in each image cluster
     looks: Clusters | None  # T of them
+    owned: np.ndarray       # (dives, T) images of each dive they were learned from
 
 
 @dataclass(frozen=True)
@@ -90,30 +91,32 @@ class SceneModel(Model):
 
     def scenes(self, counts: np.ndarray, owners: np.ndarray) -> Scenes:
         """The beliefs that bound highest for these owners (I, T) of images and counts (I, K) of their segments."""
-        looks = self.images.looks
-        return Scenes(self.shares.posterior(self.images.owned_by_dive(owners)),
-                      self.weights.posterior(owners.T @ counts),
-                      None if looks is None else looks.prior.posterior(looks.moments(owners)))
+        looks, owned = self.images.looks, self.images.owned_by_dive(owners)
+        return Scenes(self.shares.posterior(owned), self.weights.posterior(owners.T @ counts),
+                      None if looks is None else looks.prior.posterior(looks.moments(owners)), owned)
 
     def owners(self, counts: np.ndarray, scenes: Scenes) -> np.ndarray:
         """q(Y) (I, T): how much of every image each image cluster owns (5.12)."""
-        return _normalised(self._of_images(scenes) + counts @ scenes.proportions.expected_log.T)[0]
+        return self.explained(counts, scenes)[0]
 
     def believed(self, scenes: Scenes, owners: np.ndarray) -> SceneWeights:
-        unlike = (owners * (np.log(np.maximum(owners, np.finfo(float).tiny)) - self._of_images(scenes))).sum()
-        kl = np.array([unlike + self.cost(scenes)])
+        kl = np.array([self.unlike(scenes, owners).sum() + self.cost(scenes)])
         return SceneWeights(owners @ scenes.proportions.expected_log, owners @ scenes.proportions.mean, kl,
                             owners=owners, scenes=scenes)
+
+    def unlike(self, scenes: Scenes, owners: np.ndarray) -> np.ndarray:
+        """(I,): how much less the dive's shares and the looks say for these owners than the owners for themselves."""
+        return (owners * (np.log(np.maximum(owners, np.finfo(float).tiny)) - self._of_images(scenes))).sum(1)
 
     def cost(self, scenes: Scenes) -> float:
         """KL(posterior || prior) of all that is believed of image clusters."""
         of_weights = scenes.shares.kl.sum() + scenes.proportions.kl.sum()
         return float(of_weights + (0.0 if scenes.looks is None else scenes.looks.kl(self.images.looks.prior).sum()))
 
-    def evidence_of_images(self, counts: np.ndarray, scenes: Scenes) -> float:
-        """What the image level adds to the lower bound with the best owners for these beliefs and these counts."""
-        log_norm = _normalised(self._of_images(scenes) + counts @ scenes.proportions.expected_log.T)[1]
-        return float(log_norm.sum() - self.cost(scenes))
+    def explained(self, counts: np.ndarray, scenes: Scenes) -> tuple[np.ndarray, float]:
+        """The best owners for these beliefs and counts, and what the image level then adds to the lower bound."""
+        owners, log_norm = _normalised(self._of_images(scenes) + counts @ scenes.proportions.expected_log.T)
+        return owners, float(log_norm.sum() - self.cost(scenes))
 
     def _of_images(self, scenes: Scenes) -> np.ndarray:
         """E[log pi] of the dive and E[log N(w)] of the looks (I, T): all that speaks for owners but the segments."""

@@ -42,9 +42,9 @@ class Summary:
         return found if found > floor else 1.0
 
 
-def summarised(source, compute: Compute, pulse=None) -> Summary:
-    """Raises where a value is not a finite number."""
-    return _sound(compute.map_reduce(rows(source), _of_chunk, _added, after_each=pulse))
+def summarised(source, compute: Compute, pulse=None, name: str = "X") -> Summary:
+    """Raises where a value is not a finite number; `name` is what the rows are called."""
+    return _sound(compute.map_reduce(rows(source), _of_chunk, _added, after_each=pulse), name)
 
 
 def refuse_gaps(source, compute: Compute) -> None:
@@ -54,9 +54,9 @@ def refuse_gaps(source, compute: Compute) -> None:
         _sound(reduce(_added, troubled))
 
 
-def _sound(found: Summary) -> Summary:
+def _sound(found: Summary, name: str = "X") -> Summary:
     if found.bad:
-        raise fail(f"X row {found.first_bad}", f"contains {found.trouble} ({found.bad} such rows in all)",
+        raise fail(f"{name} row {found.first_bad}", f"contains {found.trouble} ({found.bad} such rows in all)",
                    "leave these rows out or fill the gaps first")
     return found
 
