@@ -6,8 +6,7 @@ from app.components.in_order import TellingInOrder
 
 
 class ReviewBoard(TellingInOrder):
-    """Tells {act: name | images | split | merge | next | page | grow | answer | back | cut | accept | check | leave |
-    undo | redo | press | choose | find | open, ...}."""
+    """Tells {act: ..., ...}; the acts are those of app.pages.review."""
 
     _module = "review"
     _styles = ("parts", "review")

@@ -6,6 +6,7 @@ from typing import Any
 
 from app.components.notices import empty
 from app.components.review_board import ReviewBoard
+from app.state import one_by_one, rearranging, verifying
 from app.state.review import Review, knows_images
 from app.state.review_views import content, found_terms
 from app.state.session import Session
@@ -13,9 +14,13 @@ from app.state.session import Session
 KEYS = [["Enter", "Name the cluster, or end the check"], ["l", "Choose a term by its first letters"],
         ["1 to 9, 0", "Choose your favourite; a free key takes the chosen term"], ["a", "Take the suggested name"],
         ["n", "Next cluster"], ["← →", "Pages of the cluster"], ["x", "Extend: rank all other images for the term"],
-        ["f j", "All of the page belong, or not"], ["b", "Take the last answer back"], ["s", "Split the cluster"],
+        ["f j", "All of the page belong, or not"], ["b", "Take the last answer back"],
         ["e", "Name the clicked images with the chosen term"], ["i", "Invert what is clicked"],
-        ["z y", "Undo, redo"], ["Esc", "Leave extending or checking"]]
+        ["s", "Split the clicked images off, or the cluster in two"], ["w", "Split the cluster by the model"],
+        ["p", "The cluster as a plane, for a lasso"], ["m", "Move the clicked images, or merge the cluster"],
+        ["d", "Mark the cluster as a duplicate"], ["c", "Begin a cluster with the clicked image"],
+        ["o", "Name images one by one"], ["v", "Verify labels of others"],
+        ["z y", "Undo, redo"], ["Esc", "Leave what you are in"]]
 Told = Mapping[str, Any]
 
 
@@ -38,7 +43,7 @@ class ReviewPage:
         self.layout.on_told = self.act
         self._one = threading.RLock()
         self._acting = False
-        review.param.watch(lambda *_: self.draw(), ["step", "run", "cluster", "term", "page"])
+        review.param.watch(lambda *_: self.draw(), ["step", "run", "cluster", "term", "page", "lasso"])
         review.session.param.watch(lambda *_: self.draw(), ["version", "person"])
 
     def draw(self) -> None:
@@ -58,7 +63,8 @@ class ReviewPage:
                     ACTS[told["act"]](self.review, told)
             finally:
                 self._acting = False
-            self.draw()
+            if told["act"] not in SILENT:
+                self.draw()
 
 
 def _turn(review: Review, told: Told) -> None:
@@ -70,11 +76,23 @@ def _open(review: Review, told: Told) -> None:
     review.leave()
 
 
+SILENT = frozenset({"said"})  # acts after which the board shows what it should already
 ACTS: Mapping[str, Callable[[Review, Told], None]] = {
     "name": lambda review, told: review.name_cluster(map(int, told.get("exceptions", ()))),
     "images": lambda review, told: review.name_images(map(int, told["images"])),
-    "split": lambda review, told: review.split_cluster(map(int, told.get("images", ()))),
-    "merge": lambda review, told: review.merge_cluster(int(told["into"])),
+    "split": lambda review, told: rearranging.split_cluster(review, map(int, told.get("images", ()))),
+    "model": lambda review, told: rearranging.split_by_model(review),
+    "merge": lambda review, told: rearranging.merge_cluster(review, int(told["into"])),
+    "duplicate": lambda review, told: rearranging.duplicate_cluster(review, int(told["into"])),
+    "move": lambda review, told: rearranging.move_images(review, map(int, told["images"]), int(told["into"])),
+    "found": lambda review, told: rearranging.found_cluster(review, int(told["image"])),
+    "lasso": lambda review, told: review.param.update(lasso=bool(told["on"])),
+    "verify": lambda review, told: verifying.begin(review),
+    "confirm": lambda review, told: verifying.confirm(review, map(int, told.get("wrong", ()))),
+    "otherwise": lambda review, told: verifying.name_otherwise(review, map(int, told["images"])),
+    "single": lambda review, told: one_by_one.begin(review),
+    "more": lambda review, told: one_by_one.hand_out(review),
+    "said": lambda review, told: one_by_one.said(review, [(int(image), int(term)) for image, term in told["pairs"]]),
     "next": lambda review, told: review.next_cluster(),
     "page": _turn, "open": _open,
     "grow": lambda review, told: review.begin_growing(int(told["seed"]) if told.get("seed") else None),

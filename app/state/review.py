@@ -10,8 +10,7 @@ from app.state.app_state import AppState
 from app.state.atlas import Atlas, arrays_of, atlas_of
 from app.state.reviewing import PAGE, Checking, Growing, checking, growing
 from app.state.session import Session
-from engine.discriminative.starting import kmeans
-from engine.labelling.arrangement import Arrangement, arrangement, merge, nearest_to, split, split_in
+from engine.labelling.arrangement import Arrangement, arrangement, move, nearest_to
 from engine.labelling.audit import record_audit
 from engine.labelling.ordering import extremes_first
 from engine.labelling.suggestion_store import Suggestions, SuggestionStore
@@ -19,7 +18,7 @@ from engine.problems import fail
 from engine.workspace.events import standing
 from engine.workspace.vocabularies import Term
 
-MODES = ("cluster", "grow", "check")
+MODES = ("cluster", "grow", "check", "verify", "single")
 ON_TABLE = 60      # images of a cluster on one page
 SORTED = 4_000     # members that are put in order; of more a sample shows what there is
 MOST_GROWN = 100_000
@@ -34,6 +33,7 @@ class Review(param.Parameterized):
     term = param.Integer(default=None, allow_None=True, doc="Id of the term that Enter gives.")
     page = param.Integer(default=0, bounds=(0, None), doc="Page of the cluster.")
     mode = param.Selector(default="cluster", objects=list(MODES), doc="What is being done.")
+    lasso = param.Boolean(default=False, doc="Whether the cluster is shown as a plane to draw a lasso on.")
     step = param.Integer(default=0, doc="Grows with every act.")
 
     def __init__(self, session: Session, **values: Any):
@@ -41,6 +41,9 @@ class Review(param.Parameterized):
         session.address.bind(self, "run", "cluster", "term")
         self.growing: Growing | None = None
         self.checking: Checking | None = None
+        self.verifying: Any = None   # of app.state.verifying
+        self.one_by_one: Any = None  # of app.state.one_by_one
+        self.seen = session.app.workspace.labels.last_number()
 
     @property
     def app(self) -> AppState:
@@ -112,50 +115,40 @@ class Review(param.Parameterized):
     def name_cluster(self, exceptions: Iterable[int] = (), instead: int | None = None) -> None:
         """Gives the chosen term to all images of the cluster that have none, but for the exceptions; these get the
         term `instead`, or stay open. Then a part of the act is checked."""
-        who, term, left_out = self.who(), self._term(), np.array(sorted(set(exceptions)), np.int64)
+        who, term, left_out = self.who(), self.chosen_or_fail(), np.array(sorted(set(exceptions)), np.int64)
         self.cluster = self.current_cluster()  # stays on the table until its check is done
         members = np.sort(self.members())
         unlabelled = np.setdiff1d(members, self.labelled()["images"])
         chosen = np.setdiff1d(unlabelled if len(unlabelled) else members, left_out)
         rule = {"cluster": self.cluster, "exceptions": len(left_out)}
         log = self.app.workspace.labels
+        others = self.said_meanwhile(members)
         number = log.label(who, chosen, term.id, why="review", run_id=self.atlas.run.id, rule=rule)
         if instead is not None and len(left_out):
             log.label(who, left_out, instead, why="review", run_id=self.atlas.run.id, rule=rule)
-        self._told(f"Named {len(chosen):,} images {term.name}")
+        self.told(f"Named {len(chosen):,} images {term.name}{others}")
         self._check(number, chosen, np.setdiff1d(self.table(), left_out))
 
     def name_images(self, images: Iterable[int]) -> None:
         """Names single images at once with the chosen term: the exceptions of a page."""
-        ids, term = sorted(set(images)), self._term()
+        ids, term = sorted(set(images)), self.chosen_or_fail()
+        others = self.said_meanwhile(np.array(ids, np.int64))
         self.app.workspace.labels.label(self.who(), ids, term.id, why="manual", run_id=self.atlas.run.id,
                                         rule={"cluster": self.current_cluster()})
-        self._told(f"Named {len(ids):,} images {term.name}")
-        self._moved()
+        self.told(f"Named {len(ids):,} images {term.name}{others}")
+        self.moved()
+
+    def said_meanwhile(self, images: np.ndarray) -> str:
+        """A warning where others spoke of these images since this person last looked; nothing of it is lost."""
+        events = self.app.workspace.labels.changed_by_others(self.who(), self.seen, images)
+        names = {person.id: person.name for person in self.app.workspace.people.all()}
+        who = sorted({names[event.person_id] for event in events if event.kind == "label"})
+        return f"; {' and '.join(who)} named some of them meanwhile, see Labels" if who else ""
 
     def turn_page(self, by: int) -> None:
         """Forward or back within the cluster; at its ends it stays."""
         last = max(-(-len(self.members()) // ON_TABLE) - 1, 0)
         self.page = min(max(self.page + by, 0), last)
-
-    def split_cluster(self, images: Iterable[int] = ()) -> None:
-        """Images given become a cluster of their own; without any the cluster is halved where it is widest."""
-        chosen, now, who = np.array(sorted(set(images)), np.int64), self.arrangement(), self.who()
-        log, cluster = self.app.workspace.labels, self.current_cluster()
-        if len(chosen):
-            made = [split(log, who, now, chosen)]
-        else:
-            made = split_in(log, who, now, cluster, self._halves(now.members(cluster)), "k-means")
-        self._told(f"Split cluster {cluster}: new cluster {', '.join(map(str, made))}")
-        self._moved()
-
-    def merge_cluster(self, into: int) -> None:
-        """Puts the cluster on the table into another."""
-        cluster = self.current_cluster()
-        merge(self.app.workspace.labels, self.who(), self.arrangement(), cluster, into)
-        self._told(f"Merged cluster {cluster} into {into}")
-        self.cluster = into
-        self._moved()
 
     def next_cluster(self) -> None:
         """The cluster with most images left, other than this one."""
@@ -170,37 +163,40 @@ class Review(param.Parameterized):
     def begin_growing(self, seed: int | None = None) -> None:
         """Ranks what has no label by the model's probability of the term; before it knows the term, by likeness to
         the seed image or to the cluster on the table."""
-        term = self._term()
+        term = self.chosen_or_fail()
         ranking, probability = self._ranked(term.id, seed)
         if not len(ranking):
             raise fail("grow", "every image has its label", "there is nothing to add")
         self.growing = growing(term.id, ranking[:MOST_GROWN], probability[:MOST_GROWN])
-        self._moved("grow")
+        self.moved("grow")
 
     def answer(self, belongs: bool, taken_out: Iterable[int] = ()) -> None:
         """Do all of the page belong? Images clicked away do not count against it."""
         state = self._growing()
         self.growing = state.without(list(taken_out)).answered(belongs)
-        self._moved("grow")
+        self.moved("grow")
 
     def take_back_answer(self) -> None:
         self.growing = self._growing().back()
-        self._moved("grow")
+        self.moved("grow")
 
     def move_cut(self, pages: int) -> None:
         self.growing = self._growing().moved(pages)
-        self._moved("grow")
+        self.moved("grow")
 
     def accept_grown(self) -> None:
         """Labels what lies before the cut; then a part of it is checked."""
         state = self._growing()
         images = state.taken()
+        if state.into is not None:
+            self._take_into_cluster(state.into, images)
+            return
         rule = {**state.search.told(), "cut": state.pages_taken, "moved": state.cut is not None}
         number = self.app.workspace.labels.label(self.who(), images, state.term_id, why="review",
                                                  run_id=self.atlas.run.id, rule=rule)
         seen = [state.ranking[answer.page * PAGE : (answer.page + 1) * PAGE] for answer in state.search.answers]
         self.growing = None
-        self._told(f"Named {len(images):,} images {self._term_named(state.term_id).name}")
+        self.told(f"Named {len(images):,} images {self._term_named(state.term_id).name}")
         self._check(number, np.sort(images), np.concatenate(seen) if seen else np.empty(0, np.int64))
 
     # --- checking
@@ -215,34 +211,33 @@ class Review(param.Parameterized):
         if mistaken:
             log.clear(who, mistaken, why="audit")
         self.checking = None
-        self._told(str(found).capitalize())
+        self.told(str(found).capitalize())
         self._learn()
         self.next_cluster()
 
     def leave(self) -> None:
         """Back to the clusters; what was labelled stays."""
-        self.checking = self.growing = None
-        self._moved("cluster")
+        self.checking = self.growing = self.verifying = self.one_by_one = None
+        self.moved("cluster")
 
     # --- keys and words
 
     def undo(self) -> None:
         number = self.app.workspace.labels.undo_last(self.who())
-        self.checking = None
-        self._told(f"Took back act {number}" if number else "There is nothing to take back", undo=False)
-        self._moved("cluster")
+        self.told(f"Took back act {number}" if number else "There is nothing to take back", undo=False)
+        self._stay_or_leave_check()
 
     def redo(self) -> None:
         number = self.app.workspace.labels.redo_last(self.who())
-        self._told(f"Brought back act {number}" if number else "There is nothing to bring back", undo=False)
-        self._moved("cluster")
+        self.told(f"Brought back act {number}" if number else "There is nothing to bring back", undo=False)
+        self._stay_or_leave_check()
 
     def press(self, key: str) -> None:
         """A digit: the favourite on it is chosen; on a free key the chosen term is put."""
         favourites, who = self.app.workspace.favourites, self.who()
         found = favourites.of(who).get(key)
         if found is None:
-            found = self._term().id
+            found = self.chosen_or_fail().id
             favourites.choose(who, key, found)
         self.term = found
         self.step += 1
@@ -269,24 +264,26 @@ class Review(param.Parameterized):
 
     # --- inside
 
+    def _stay_or_leave_check(self) -> None:
+        """What was being checked may be gone."""
+        self.checking = None
+        self.moved("cluster" if self.mode == "check" else self.mode)
+
     def _ordered(self, cluster: int) -> np.ndarray:
         members = self.arrangement().members(cluster)
         if len(members) > SORTED:
             members = np.random.default_rng(cluster).permutation(members)
         first, rest = members[:SORTED], members[SORTED:]
-        ordered = np.concatenate([first[extremes_first(self._rows(first))], rest])
+        ordered = np.concatenate([first[extremes_first(self.rows_of(first))], rest])
         done = np.isin(ordered, self.labelled()["images"])
         return np.concatenate([ordered[~done], ordered[done]])
 
-    def _rows(self, images: np.ndarray) -> np.ndarray:
+    def rows_of(self, images: np.ndarray) -> np.ndarray:
         """The descriptors of images that have one."""
         found = self.app.features(self.atlas.run.features)
         ids = self.app.kept(("order of ids", found.name), lambda: np.argsort(np.asarray(found.image_ids)))
         place = ids[np.searchsorted(found.image_ids, images, sorter=ids)]
         return np.asarray(found.X[np.sort(place)])[np.argsort(np.argsort(place))]
-
-    def _halves(self, members: np.ndarray) -> np.ndarray:
-        return kmeans(self._rows(members).astype(np.float64), 2, np.random.default_rng(0), restarts=4)
 
     def _ranked(self, term_id: int, seed: int | None) -> tuple[np.ndarray, np.ndarray]:
         found, done = self.suggestions(), self.labelled()["images"]
@@ -297,10 +294,18 @@ class Review(param.Parameterized):
             return np.asarray(found.image_ids)[order], P[order]
         return self._by_likeness(seed, done)
 
+    def _take_into_cluster(self, cluster: int, images: np.ndarray) -> None:
+        if len(images):
+            move(self.app.workspace.labels, self.who(), self.arrangement(), np.sort(images), cluster)
+        self.growing = None
+        self.told(f"Took {len(images):,} images into cluster {cluster}")
+        self.param.update(cluster=cluster, page=0)
+        self.moved("cluster")
+
     def _by_likeness(self, seed: int | None, done: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Probabilities are made of ranks, falling slowly: nothing is known but the order."""
         images = self.arrangement().images
-        rows = self._rows(images)
+        rows = self.rows_of(images)
         if seed is not None:
             order = nearest_to(rows, int(np.searchsorted(images, seed)))
         else:
@@ -311,7 +316,7 @@ class Review(param.Parameterized):
 
     def _check(self, number: int, images: np.ndarray, seen: np.ndarray) -> None:
         self.checking = checking(number, images, seen)
-        self._moved("check")
+        self.moved("check")
 
     def _learn(self) -> None:
         """Has the model learn from what was just said, unless it is about to."""
@@ -324,7 +329,7 @@ class Review(param.Parameterized):
             raise fail("grow", "no list is being grown", "press x first")
         return self.growing
 
-    def _term(self) -> Term:
+    def chosen_or_fail(self) -> Term:
         if self.chosen_term() is None:
             raise fail("label", "no term is chosen", "press l and type its first letters")
         return self.chosen_term()
@@ -332,11 +337,12 @@ class Review(param.Parameterized):
     def _term_named(self, term_id: int) -> Term:
         return self.app.workspace.vocabularies.term(term_id)
 
-    def _told(self, text: str, *, undo: bool = True) -> None:
+    def told(self, text: str, *, undo: bool = True) -> None:
         self.session.changed(images=False)
         self.session.tell(text, undo=self.undo if undo else None)
 
-    def _moved(self, mode: str | None = None) -> None:
+    def moved(self, mode: str | None = None) -> None:
+        self.seen = self.app.workspace.labels.last_number()
         self.param.update(mode=mode or self.mode, step=self.step + 1)
 
 

@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from app.state import one_by_one
+from app.state.rearranging import plane
 from app.state.review import ON_TABLE, Review
 from app.state.reviewing import PAGE
 from app.state.session import Session
@@ -16,6 +18,8 @@ QUESTIONS = {
     "cluster": "Do these belong together? Click what does not, then press Enter to name the rest",
     "grow": "Do all of these belong?  F yes · J no; click single ones away first",
     "check": "A random check of what you named: click what is wrong, then press Enter",
+    "verify": "Labels of others: click what you would call otherwise, e names those, Enter confirms the rest",
+    "single": "A favourite's digit names the image, a takes the suggestion, Enter the chosen term, n leaves it for later",
 }
 
 
@@ -29,6 +33,8 @@ def content(review: Review) -> dict[str, Any]:
         "pages": -(-len(review.members()) // ON_TABLE), "size": len(review.members()),
         "term": _term(review.chosen_term()), "suggested": suggested(review, cluster), "favourites": _favourites(review),
         "pace": _pace(review), "grow": _grow(review), "check": _check(review), "version": review.app.images_version,
+        "verify": _verify(review), "single": one_by_one.content(review) if review.mode == "single" else None,
+        "plane": _plane(review), "lasso": review.lasso, "terms": _used_names(review),
     }
 
 
@@ -54,13 +60,28 @@ def _images(review: Review) -> tuple[list[dict[str, Any]], list[int]]:
         return _tiles(review, review.growing.images()), ahead
     if review.mode == "check" and review.checking:
         return _tiles(review, review.checking.images), []
+    if review.mode == "verify" and review.verifying:
+        return _tiles(review, review.verifying.images), []
+    if review.mode == "single":
+        return [], []
     return _tiles(review, review.table()), review.members()[(review.page + 1) * ON_TABLE :][:ON_TABLE].tolist()
 
 
 def _tiles(review: Review, images: np.ndarray) -> list[dict[str, Any]]:
     held, names = review.labelled(), {term.id: term.name for term in review.terms()}
     at = dict(zip(held["images"].tolist(), held["terms"].tolist(), strict=True)) if len(held["images"]) < 1000 else None
-    return [{"id": int(image), "label": names.get(_held(held, at, int(image)), "")} for image in images]
+    guesses = _guesses(review, images, names)
+    return [{"id": int(image), "label": names.get(_held(held, at, int(image)), ""), **guess}
+            for image, guess in zip(images, guesses, strict=True)]
+
+
+def _guesses(review: Review, images: np.ndarray, names: dict[int, str]) -> list[dict[str, Any]]:
+    """What the model suggests for each image and how sure it is; nothing before it has learnt."""
+    found = review.suggestions()
+    if found is None or not len(images):
+        return [{} for _ in images]
+    return [{"guess": names.get(pair[0], ""), "sure": pair[1]} if pair else {}
+            for pair in one_by_one.guesses(found, np.asarray(images))]
 
 
 def _held(held: dict[str, np.ndarray], at: dict[int, int] | None, image: int) -> int | None:
@@ -108,7 +129,31 @@ def _grow(review: Review) -> dict[str, Any] | None:
     search_ = state.search
     return {"curve": state.curve(), "cut": state.pages_taken, "low": search_.quantile(0.025),
             "high": search_.quantile(0.975), "asked": state.page, "done": search_.done, "pages": search_.pages,
+            "into": state.into,
             "answers": [[answer.page, answer.belongs] for answer in search_.answers], "taken": len(state.taken())}
+
+
+def _verify(review: Review) -> dict[str, Any] | None:
+    state = review.verifying
+    return None if state is None else {"term": _term(state.term), "left": state.left}
+
+
+def _plane(review: Review) -> dict[str, Any] | None:
+    """Where the members of the cluster lie, while somebody draws a lasso: {ids, xy, labelled}."""
+    if not review.lasso or review.mode != "cluster":
+        return None
+    ids, xy = plane(review)
+    done = np.isin(ids, review.labelled()["images"])
+    return {"ids": ids.tolist(), "xy": np.round(xy, 4).tolist(), "done": done.tolist()}
+
+
+def _used_names(review: Review) -> dict[str, str]:
+    """Names of the terms the model suggests, by id: for images named one by one."""
+    found = review.suggestions()
+    if review.mode != "single" or found is None:
+        return {}
+    names = {term.id: term.name for term in review.terms()}
+    return {str(number): names.get(number, "") for number in found.terms.tolist()}
 
 
 def _check(review: Review) -> dict[str, Any] | None:

@@ -6,6 +6,7 @@ import numpy as np
 
 from engine.labelling.audit import WANTED, audit_size, drawn
 from engine.labelling.bisection import Bisection, begun_from, page_of
+from engine.problems import fail
 
 PAGE = 50         # images of a page in grow mode: what an eye passes over in six seconds
 MOST_CHECKED = 120  # images of an audit: beyond that the bound is told as it is
@@ -13,14 +14,15 @@ MOST_CHECKED = 120  # images of an audit: beyond that the bound is told as it is
 
 @dataclass(frozen=True)
 class Growing:
-    """A list ranked by how likely each image has the term, and what is known of its cut."""
+    """A list ranked by how likely each image has the term, or is in cluster `into`, and what is known of its cut."""
 
-    term_id: int
+    term_id: int | None
     ranking: np.ndarray
     probability: np.ndarray
     search: Bisection
     earlier: tuple[Bisection, ...] = ()  # before each answer, to go back to
     cut: int | None = None               # moved by hand
+    into: int | None = None
 
     @property
     def page(self) -> int:
@@ -72,6 +74,14 @@ class Checking:
 
 def growing(term_id: int, ranking: np.ndarray, probability: np.ndarray) -> Growing:
     return Growing(term_id, ranking, probability, begun_from(probability, PAGE))
+
+
+def into_cluster(cluster: int, ranking: np.ndarray) -> Growing:
+    """Of images by likeness to what the cluster began with: nothing is known but the order."""
+    if not len(ranking):
+        raise fail("grow", "no other image is without a label", "there is nothing to take in")
+    unknown = np.full(len(ranking), 0.5)
+    return Growing(None, ranking, unknown, begun_from(unknown, PAGE), into=cluster)
 
 
 def checking(event: int, images: np.ndarray, seen: np.ndarray, wanted: float = WANTED) -> Checking:

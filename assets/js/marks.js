@@ -28,12 +28,14 @@ export function marksOf(grid, changed) {
 
   return {
     draw, turn,
+    has: (id) => marked.has(id),
+    add(some) { for (const id of some) marked.add(id); draw() },
     get size() { return marked.size },
     get list() { return [...marked] },
     clear() { marked.clear(); last = null; draw() },
     invert() { for (const id of ids()) marked.has(id) ? marked.delete(id) : marked.add(id); draw() },
-    // After the tiles were drawn anew: marks of images that are still there stay.
-    keep() { const all = new Set(ids()); for (const id of marked) if (!all.has(id)) marked.delete(id); draw() },
+    // After the tiles were drawn anew: marks of images that are still there, or among `others`, stay.
+    keep(others = []) { const all = new Set([...ids(), ...(others ?? [])]); for (const id of marked) if (!all.has(id)) marked.delete(id); draw() },
   }
 }
 

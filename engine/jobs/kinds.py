@@ -44,6 +44,7 @@ register(JobKind("import", "Import images", "engine.jobs.import_images:import_im
 register(JobKind("features", "Describe images", "engine.jobs.features:features"))
 register(JobKind("cluster", "Cluster images", "engine.jobs.cluster:cluster"))
 register(JobKind("crowd", "Cluster what a crowd said", "engine.jobs.crowd:crowd"))
+register(JobKind("split cluster", "Split a cluster", "engine.jobs.split_cluster:split_cluster", heavy=False))
 register(JobKind("relink", "Find moved images", "engine.jobs.relink:relink"))
 register(JobKind("projection", "Lay images out by neighbourhoods", "engine.jobs.projection:projection"))
 register(JobKind("learn", "Learn from labels", "engine.jobs.learn:learn_labels", heavy=False))

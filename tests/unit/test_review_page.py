@@ -3,12 +3,15 @@
 import numpy as np
 import pytest
 
+from app.components.in_order import Line
 from app.pages.review import ACTS, ReviewPage
+from app.state import rearranging
 from app.state.app_state import AppState
 from app.state.review import Review
 from app.state.review_views import content, found_terms, suggested
 from app.state.session import Session
 from engine.jobs import run_now
+from engine.labelling.agreement import conflicts
 from engine.labelling.audit import audits
 from engine.problems import BadInput
 from engine.workspace import NewImage, NewRun, Workspace
@@ -168,13 +171,13 @@ def test_labels_of_two_terms_start_the_learning(review):
 
 def test_clusters_are_split_merged_and_that_is_undone(review, reef):
     review.cluster = 1
-    review.split_cluster()
+    rearranging.split_cluster(review)
     assert sorted(review.arrangement().sizes().values()) == [20, 50, 130, 300]
     review.undo()
     assert sorted(review.arrangement().sizes().values()) == [50, 150, 300]
-    review.split_cluster(reef[1][300:320].tolist())
+    rearranging.split_cluster(review, reef[1][300:320].tolist())
     review.cluster = 3
-    review.merge_cluster(2)
+    rearranging.merge_cluster(review, 2)
     assert review.arrangement().sizes() == {0: 300, 1: 130, 2: 70}
 
 
@@ -241,3 +244,124 @@ def test_two_people_label_at_once_and_both_see_it(reef):
     assert current(ann) == current(bob) == {"sand": 300, "kelp": 150}
     ann.undo()
     assert current(bob) == {"kelp": 150}
+
+
+def test_a_cluster_is_marked_a_duplicate_and_images_are_moved(review, reef):
+    page = ReviewPage(review)
+    page.act({"act": "open", "cluster": 2})
+    page.act({"act": "duplicate", "into": 1})
+    assert review.arrangement().sizes() == {0: 300, 1: 200} and page.layout.content["cluster"] == 1
+    assert review.app.workspace.labels.events()[-1].rule["act"] == "duplicate"
+    page.act({"act": "undo"})
+    page.act({"act": "open", "cluster": 1})
+    page.act({"act": "move", "into": 2, "images": reef[1][300:320].tolist()})
+    assert review.arrangement().sizes() == {0: 300, 1: 130, 2: 70} and page.layout.content["cluster"] == 1
+    page.act({"act": "merge", "into": 1})
+    assert review.session.message.kind == "error" and "is the cluster on the table" in review.session.message.text
+
+
+def test_a_cluster_grows_from_one_image_and_that_is_taken_back(review, reef):
+    page = ReviewPage(review)
+    page.act({"act": "found", "image": int(reef[1][-1])})
+    assert review.mode == "grow" and page.layout.content["grow"]["into"] == 3
+    first = set(reef[1][450:].tolist())
+    assert set(review.growing.ranking[:49].tolist()) <= first | set(reef[1][300:320].tolist())
+    page.act({"act": "answer", "belongs": True})
+    page.act({"act": "cut", "pages": 1})
+    page.act({"act": "accept"})
+    assert review.arrangement().sizes()[3] == 51 and current(review) == {}
+    page.act({"act": "undo"})
+    page.act({"act": "undo"})
+    assert review.arrangement().sizes() == {0: 300, 1: 150, 2: 50}
+
+
+def test_the_model_splits_a_mixed_cluster_as_it_was_mixed(review, reef):
+    ReviewPage(review).act({"act": "open", "cluster": 1})
+    rearranging.split_by_model(review)
+    job = run_now(review.app.workspace, "split cluster", {"run": review.atlas.run.id, "cluster": 1, "person": "Ann"})
+    assert job.state == "done", job.error
+    review.session.changed(images=False)
+    of = dict(zip(review.arrangement().images.tolist(), review.arrangement().clusters.tolist(), strict=True))
+    odd = {of[int(image)] for image in reef[1][300:320]}
+    assert odd.isdisjoint(of[int(image)] for image in reef[1][320:450])
+    review.undo()
+
+
+def test_a_split_cluster_that_is_one_is_told(review):
+    job = run_now(review.app.workspace, "split cluster", {"run": review.atlas.run.id, "cluster": 77, "person": "Ann"})
+    assert job.state == "failed" and "has 0 images" in job.error
+
+
+def test_a_lasso_is_drawn_on_the_two_widest_directions(review, reef):
+    page = ReviewPage(review)
+    page.act({"act": "open", "cluster": 1})
+    page.act({"act": "lasso", "on": True})
+    shown = page.layout.content["plane"]
+    at = dict(zip(shown["ids"], np.array(shown["xy"]), strict=True))
+    odd, others = (np.array([at[int(image)] for image in ids]) for ids in (reef[1][300:320], reef[1][320:450]))
+    assert np.linalg.norm(odd.mean(0) - others.mean(0)) > 3 * odd.std(0).max()
+    assert (np.array(shown["xy"]) >= 0).all() and (np.array(shown["xy"]) <= 1).all()
+
+
+def test_a_second_person_confirms_denies_and_names_otherwise(reef):
+    app = AppState(reef[0])
+    ann, bob = (Review(Session(app, "review", person=name)) for name in ("Ann", "Bob"))
+    ann.param.update(cluster=2, term=term(ann, "sand"))
+    ann.name_cluster()
+    page = ReviewPage(bob)
+    page.act({"act": "verify"})
+    shown = [image["id"] for image in page.layout.content["images"]]
+    assert sorted(shown) == reef[1][450:].tolist() and page.layout.content["verify"]["term"]["name"] == "sand"
+    bob.term = term(bob, "kelp")
+    page.act({"act": "otherwise", "images": shown[:3]})
+    page.act({"act": "confirm", "wrong": shown[3:5]})
+    events = standing(app.workspace.labels.events())
+    assert [event.kind for event in events[-3:]] == ["label", "label", "refuse"] and bob.mode == "cluster"
+    assert {event.why for event in events[-3:-1]} == {"verification"}
+    assert len(conflicts(events)) == 3
+    assert current(bob) == {"sand": 47, "kelp": 3}
+    page.act({"act": "verify"})
+    assert "have not seen" in bob.session.message.text
+
+
+def test_whoever_names_what_others_named_meanwhile_is_told(reef):
+    app = AppState(reef[0])
+    ann, bob = (Review(Session(app, "review", person=name)) for name in ("Ann", "Bob"))
+    ann.term, bob.term = term(ann, "sand"), term(bob, "kelp")
+    ids = reef[1][:5].tolist()
+    ann.name_images(ids)
+    bob.name_images(ids)
+    assert "Ann named some of them meanwhile" in bob.session.message.text
+    assert len(conflicts(standing(app.workspace.labels.events()))) == 5
+
+
+def test_images_are_named_one_by_one_each_an_act_of_its_own(review, reef):
+    page = ReviewPage(review)
+    page.act({"act": "open", "cluster": 2})
+    page.act({"act": "single"})
+    single = page.layout.content["single"]
+    assert single["total"] == 500 and len(single["images"]) == 400
+    handed = [image for image, *_ in single["images"]]
+    assert set(handed[:50]) == set(reef[1][450:].tolist())
+    sand, kelp = term(review, "sand"), term(review, "kelp")
+    page.act({"act": "said", "pairs": [[handed[0], sand], [handed[1], kelp], [handed[2], sand]]})
+    page.act({"act": "more"})
+    assert len(page.layout.content["single"]["images"]) == 500 and current(review) == {"sand": 2, "kelp": 1}
+    page.act({"act": "undo"})
+    assert current(review) == {"sand": 1, "kelp": 1} and review.mode == "single"
+
+
+def test_messages_are_done_in_the_order_of_their_numbers():
+    line, done = Line(), []
+    for number in (2, 3, 1, 4):
+        done += [told["act"] for _, told in line.joined(number, {"act": number})]
+    assert done == [1, 2, 3, 4]
+
+
+def test_a_message_that_comes_while_another_is_done_is_left_to_whoever_does_it():
+    line, done = Line(), []
+    for number, _ in line.joined(1, {}):
+        done.append(number)
+        if number == 1:
+            assert list(line.joined(2, {})) == []  # somebody else brings it and need not wait
+    assert done == [1, 2]
