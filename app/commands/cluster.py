@@ -11,9 +11,13 @@ HELD_OUT_IN_SWEEP = 0.1  # widths can only be compared on images that no model h
 
 
 def cluster(
-    model: Annotated[str, typer.Option(help="gmc: each dive has its own proportions of shared clusters; sgmc: the same "
-                                            "with a symmetric prior; vdp, bgmm: dives are not looked at.")] = "gmc",
-    features: Annotated[str, typer.Option(help="Feature set to cluster.")] = "deep",
+    model: Annotated[str, typer.Option(help="Which question is answered; see below.")] = "gmc",
+    features: Annotated[str, typer.Option(help="Feature set to cluster: descriptions of whole images.")] = "deep",
+    segments: Annotated[str | None, typer.Option(
+        metavar="FEATURES", help="mcm, scm, gmc-segments: the set of segments; by default the one there is.")] = None,
+    segment_width: Annotated[float | None, typer.Option(
+        help="mcm, scm, gmc-segments: how wide a cluster of segments may be; smaller gives more kinds of objects.",
+        show_default="1")] = None,
     width: Annotated[float, typer.Option(help="A cluster's expected variance as a share of the whole variation: "
                                               "smaller gives more and tighter clusters.")] = 0.05,
     sweep: Annotated[str | None, typer.Option(metavar="W,W,...", help="Try several widths, one run each.")] = None,
@@ -34,8 +38,22 @@ def cluster(
 ) -> None:
     """Cluster all dives or albums together; how many clusters there are is found, not asked.
 
-    Every dive keeps its own mixture over shared clusters. The result is a run: list runs with `benthoscope runs`.
-    Ctrl-C stops and keeps the clusters found so far; a killed run goes on with `benthoscope jobs retry`.
+    The result is a run: list runs with `benthoscope runs`. Ctrl-C stops and keeps the clusters found so far; a killed
+    run goes on with `benthoscope jobs retry`. Which model answers which question:
+
+    gmc: Which kinds of images are there, and how much of each does every dive have? Right for most surveys. sgmc is the
+    same with all kinds expected to be equally common in a dive.
+
+    vdp, bgmm: Which kinds of images are there, whatever dive they are from?
+
+    rim, krim: Where do the images part most clearly, along straight borders or along borders of any shape?
+
+    mcm: Which kinds of scenes are there, and which objects make them up? Looks at whole images and at their segments at
+    once; needs both described: `benthoscope features --kind deep --kind segments`.
+
+    scm: The same by the segments alone: scenes that show the same objects in the same shares.
+
+    gmc-segments: Which kinds of objects are there? Clusters segments only; every image has its own shares of them.
 
     Examples:
 
@@ -44,6 +62,10 @@ def cluster(
         benthoscope cluster --model vdp --width 0.1 --name "no dives"
 
         benthoscope cluster --sweep 0.02,0.05,0.1,0.2
+
+        benthoscope cluster --model mcm
+
+        benthoscope cluster --model mcm --width 0.1 --segment-width 0.5
 
         benthoscope cluster --features deep --scheduler tcp://lab:8786
     """
@@ -55,7 +77,8 @@ def cluster(
         results = [run_job(found, "cluster", {
             "model": model, "features": features, "width": each, "collection": collection, "hold_out": aside,
             "seed": seed, "dimensions": dimensions, "scheduler": scheduler, "parameters": parameters,
-            "name": f"{name} {each:g}" if name and sweep else name,
+            "name": f"{name} {each:g}" if name and sweep else name, "segments": segments,
+            "segment_width": segment_width,
         }, as_json=as_json) for each in widths]
     show(results if sweep else results[0], as_json, lambda _: _table(results))
 
@@ -71,8 +94,11 @@ def _table(results: list[dict[str, Any]]) -> Any:
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table("Run", "Name", "Clusters", "Images", "Held-out log likelihood", box=None, header_style="bold")
+    of_segments = "segment_clusters" in results[0]
+    last = ("Segment clusters", "Segments") if of_segments else ("Held-out log likelihood",)
+    table = Table("Run", "Name", "Clusters", "Images", *last, box=None, header_style="bold")
     for run in results:
         score = "" if run["held_out"] is None else f"{run['held_out']:.4f}"
-        table.add_row(str(run["run"]), escape(run["name"]), str(run["clusters"]), f"{run['images']:,}", score)
+        rest = (str(run["segment_clusters"]), f"{run['segments']:,}") if of_segments else (score,)
+        table.add_row(str(run["run"]), escape(run["name"]), str(run["clusters"]), f"{run['images']:,}", *rest)
     return table

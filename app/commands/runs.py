@@ -49,7 +49,8 @@ def show_run(run: RunWord, workspace: WorkspaceOption = None, as_json: JsonOptio
     with opened(workspace) as found:
         chosen = found.runs.named(run)
         told = _facts(chosen) | {"parameters": chosen.parameters, "provenance": chosen.provenance,
-                                 "sizes": [cluster.size for cluster in found.runs.clusters(chosen.id)]}
+                                 "sizes": [cluster.size for cluster in found.runs.clusters(chosen.id)],
+                                 "segment_sizes": [one.size for one in found.runs.clusters(chosen.id, "segment")]}
     show(told, as_json, _provenance_text)
 
 
@@ -120,9 +121,14 @@ def _list_table(listed: list[dict[str, Any]]) -> Any:
     table = Table(*headings, box=None, header_style="bold")
     for run in listed:
         score = "" if run.get("held_out") is None else f"{run['held_out']:.4f}"
-        table.add_row(str(run["id"]), escape(run["name"]), run["model"], run["features"], str(run.get("clusters", "")),
+        table.add_row(str(run["id"]), escape(run["name"]), run["model"], run["features"], _counted(run),
                       f"{run.get('images', 0):,}", score, "current" if run["current"] else "")
     return table
+
+
+def _counted(run: dict[str, Any]) -> str:
+    of_segments = f", {run['segment_clusters']} of segments" if "segment_clusters" in run else ""
+    return f"{run.get('clusters', '')}{of_segments}"
 
 
 def _comparison_text(found: dict[str, Any]) -> Any:

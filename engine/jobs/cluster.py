@@ -4,18 +4,17 @@ A run keeps, row by row of the same order: image_ids, labels, probability (of th
 group_ids and weights (groups x clusters); and the model's own arrays, by which new images can be told apart.
 """
 
-import platform
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from engine.compute import Compute, compute_on
+from engine.jobs.cluster_segments import Wish, cluster_segments, refuse_unsuited
 from engine.jobs.context import JobContext
-from engine.jobs.models import model_named, with_width
+from engine.jobs.fit_request import Request, estimator_for, provenance
+from engine.jobs.models import looks_at_segments, with_width
 from engine.jobs.rows import Rows, chosen_rows, narrowed
 from engine.jobs.trace import Trace
 from engine.mixtures import BayesianMixture
@@ -26,33 +25,25 @@ from engine.workspace import NewCluster, NewRun, Run, Workspace
 if TYPE_CHECKING:
     from engine.jobs.steering import Steering
 
-PACKAGES = ("benthoscope", "numpy", "scipy", "scikit-learn", "numba")
-
-
-@dataclass(frozen=True)
-class Request:
-    """What is to be done: which model with which parameters on which rows, by whose hands."""
-
-    model: str
-    parameters: Mapping[str, Any]
-    name: str
-    hold_out: float
-    seed: int
-    steering: "Steering | None" = None
-
 
 def cluster(
     job: JobContext, workspace: Workspace, *, model: str = "gmc", features: str = "deep", width: float = 0.05,
     collection: str | None = None, name: str | None = None, hold_out: float = 0.0, seed: int = 0,
     dimensions: int | None = None, scheduler: str | None = None, parameters: Mapping[str, Any] | None = None,
-    crowd: str | None = None,
+    crowd: str | None = None, segments: str | None = None, segment_width: float | None = None,
 ) -> dict[str, Any]:
     """Fits the model and stores a run. Who cancels keeps the clusters found so far, as a run marked partial.
 
+    Models of segments look at the set `segments` as well; engine.jobs.cluster_segments says what their runs keep.
     `dimensions` of largest variance are looked at; by default as many as the number of images can support. With
     `crowd`, the run of a crowd's answers, those along which images differ that people keep apart.
     """
     job.progress(0, None, "reads the features")
+    if looks_at_segments(model):
+        wish = Wish(model, features, segments, width, segment_width, collection, name, seed, dimensions,
+                    dict(parameters or {}))
+        refuse_unsuited(model, hold_out, crowd)
+        return cluster_segments(job, workspace, wish, compute_on(scheduler))
     rows, steering = _steered(workspace, chosen_rows(workspace, features, collection), crowd, dimensions)
     chosen = with_width(model, width, dict(parameters or {}))
     told = f"{model} {features} {width:g}" if "width" in chosen else f"{model} {features}"
@@ -85,7 +76,7 @@ def _fitted_run(job: JobContext, workspace: Workspace, rows: Rows, request: Requ
         summary["crowd"] = request.steering.told(parts["labels"])
     name = f"{request.name} (stopped early)" if partial else request.name
     new = NewRun(name, request.model, rows.features.name, dict(request.parameters),
-                 _provenance(rows, request, estimator, began, trace), summary)
+                 provenance(request, estimator, began, trace, features=rows.told), summary)
     run = workspace.runs.add(new, parts, _clusters(parts["labels"], summary["clusters"]))
     if partial:
         job.log(f"stopped early; the clusters found so far are run {run.id}")
@@ -102,16 +93,6 @@ def _stopped_early(job: JobContext, estimator: BayesianMixture, rows: Rows, comp
             raise
         return True
     return False
-
-
-def estimator_for(request: Request) -> BayesianMixture:
-    """The estimator with the parameters asked for; a parameter it does not have is told."""
-    kind = model_named(request.model)
-    known = kind().get_params()
-    for name in request.parameters:
-        if name not in known:
-            raise fail(f"model {request.model}", f"has no parameter '{name}'", f"it has {', '.join(sorted(known))}")
-    return kind(**request.parameters, random_state=request.seed)
 
 
 def results(estimator: BayesianMixture, rows: Rows, compute: Compute, steering: "Steering | None" = None,
@@ -159,23 +140,8 @@ def _held_out_score(rows: Rows, request: Request, compute: Compute, trace: Trace
     return float(estimator.score(X[aside], rows.groups[aside]))
 
 
-def _provenance(rows: Rows, request: Request, estimator: BayesianMixture, began: float, trace: Trace) -> dict[str, Any]:
-    return {
-        "seed": request.seed, "parameters": _plain(estimator.get_params()), "hold_out": request.hold_out,
-        "features": {"name": rows.features.name, "data_hash": rows.features.sidecar.data_hash,
-                     "dimensions": rows.values.shape[1], "extractor": dict(rows.features.sidecar.extractor)},
-        "versions": {"python": platform.python_version()} | {name: version(name) for name in PACKAGES},
-        "machine": f"{platform.system()} {platform.machine()}", "began_at": began, "seconds": time.time() - began,
-        "bounds": [float(bound) for bound in estimator.lower_bound_history_], "trace": trace.points,
-    }
-
-
 def _clusters(labels: np.ndarray, count: int) -> Sequence[NewCluster]:
     return [NewCluster(number, int(size)) for number, size in enumerate(np.bincount(labels, minlength=count))]
-
-
-def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
 def _share(value: float) -> float:

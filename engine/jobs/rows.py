@@ -32,6 +32,13 @@ class Rows:
         return self.features.path if whole else self.values
 
     @property
+    def told(self) -> dict[str, Any]:
+        """What a run's provenance says of these rows."""
+        sidecar = self.features.sidecar
+        return {"name": self.features.name, "data_hash": sidecar.data_hash, "dimensions": self.values.shape[1],
+                "extractor": dict(sidecar.extractor)}
+
+    @property
     def axes(self) -> dict[str, np.ndarray]:
         """What a run has to keep to see a new image as these rows were seen."""
         return {} if self.projection is None else {"axes": self.projection.axes, "axes_centre": self.projection.centre}
@@ -42,7 +49,7 @@ def chosen_rows(workspace: Workspace, features: str, collection: str | None = No
     found = workspace.features.open(features)
     if found.level != "image":
         raise fail(f"features {features}", "describe segments, not whole images", "choose a set of whole images")
-    group_of = _groups_of_images(workspace, collection)
+    group_of = groups_of_images(workspace, collection)
     ids = np.asarray(found.image_ids)
     wanted = np.isin(ids, np.fromiter(group_of, np.int64, len(group_of)))
     if not wanted.any():
@@ -51,7 +58,8 @@ def chosen_rows(workspace: Workspace, features: str, collection: str | None = No
     return Rows(found, found.X if wanted.all() else found.X[wanted], ids[wanted], groups)
 
 
-def _groups_of_images(workspace: Workspace, collection: str | None) -> dict[int, int]:
+def groups_of_images(workspace: Workspace, collection: str | None) -> dict[int, int]:
+    """The group of every image of one collection, or of all, by the ids of both."""
     only = workspace.library.collection_named(collection).id if collection else None
     columns = workspace.library.columns("id", "group_id", collection_id=only)
     return dict(zip(columns["id"].tolist(), columns["group_id"].tolist(), strict=True))

@@ -105,7 +105,7 @@ def test_images_that_left_the_catalogue_are_left_out(reef):
 
 
 @pytest.mark.parametrize("parameters, told", [
-    ({"model": "gcm"}, "did you mean 'gmc'"),
+    ({"model": "gmmc"}, "did you mean 'gmc'"),
     ({"features": "depe"}, "did you mean 'deep'"),
     ({"width": -1.0}, "width"),
     ({"hold_out": 1.5}, "hold-out"),
