@@ -25,6 +25,10 @@ def export(
     run: Annotated[str | None, typer.Option(help="Run whose clusters go along; by default the current one.")] = None,
     segments: Annotated[str | None, typer.Option(
         metavar="FEATURES", help="Label the segments of this feature set by the points in them, for coco.")] = None,
+    vocabulary: Annotated[str | None, typer.Option(
+        help="Tell labels in the terms of this vocabulary, as far as terms are linked to it.")] = None,
+    level: Annotated[int | None, typer.Option(
+        min=1, help="Roll labels up to this level of their tree; 1 is the coarsest.")] = None,
     field: Annotated[list[str] | None, typer.Option(
         metavar="NAME=VALUE", help="A field of the iFDO header, such as image-license='CC BY 4.0'. Say it again for "
                                    "more.")] = None,
@@ -46,6 +50,7 @@ def export(
     """
     parameters = {"format": format, "output": str(output.absolute()), "collection": collection, "dive": dive,
                   "selection": selection, "labelled": labelled, "until": as_of, "run": run, "segments": segments,
+                  "vocabulary": vocabulary, "level": level,
                   "fields": pairs(field or [], "--field", "image-license='CC BY 4.0'")}
     with opened(workspace) as found:
         result = run_job(found, "export", parameters, as_json=as_json)

@@ -35,6 +35,7 @@ PAGES = (
     Page("dive", "Dive", "route", "app.pages.dive:view", "d", listed=False),
     Page("review", "Review", "rate_review", "app.pages.review:view", "v"),
     Page("learn", "Learn", "school", "app.pages.learn:view", "n"),
+    Page("labels", "Labels", "label", "app.pages.labels:view", "b"),
     Page("crowd", "Crowd", "groups", "app.pages.crowd:view", "c"),
     Page("runs", "Runs", "hub", "app.pages.runs:view", "r"),
     Page("jobs", "Jobs", "pending_actions", "app.pages.jobs:view", "j"),

@@ -4,6 +4,7 @@ Files appear whole or not at all; `export-report.json` beside them says what was
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from engine.exchange.export_formats import Format, format_named
 from engine.exchange.outgoing import ExportFile, ExportReport, Outgoing
 from engine.jobs.context import JobContext
 from engine.jobs.going_out import Wanted, chosen_images, gathered
+from engine.jobs.retelling import retold
 from engine.problems import fail
 from engine.workspace import Workspace
 from engine.workspace.files import replacing, write_json
@@ -24,16 +26,19 @@ def export(
     job: JobContext, workspace: Workspace, *, format: str, output: str, collection: str | None = None,  # noqa: A002
     dive: str | None = None, selection: str | None = None, images: Iterable[int] | None = None, labelled: bool = False,
     until: int | None = None, run: str | None = None, segments: str | None = None,
-    fields: Mapping[str, Any] | None = None,
+    fields: Mapping[str, Any] | None = None, vocabulary: str | None = None, level: int | None = None,
 ) -> dict[str, Any]:
     """Exports the images of a collection, a dive, a selection or all of them; with `until` the labels that held right
-    after that event. `fields` go into iFDO headers, `segments` names a feature set whose segments points label."""
+    after that event. `fields` go into iFDO headers, `segments` names a feature set whose segments points label. Labels
+    are told in the terms of `vocabulary`, where one is named, and no deeper than `level`."""
     chosen = format_named(format)
     folder = _folder(output)
     job.progress(0, None, "Choosing images")
     ids = np.fromiter(images, np.int64) if images else chosen_images(workspace, collection, dive, selection)
     wanted = Wanted(ids, labelled, until, run, segments, dict(fields or {}), chosen.wants_tracks)
-    report = write_export(chosen, gathered(workspace, wanted, job.on_step), folder, job)
+    outgoing, coarser = retold(gathered(workspace, wanted, job.on_step), workspace, vocabulary, level)
+    report = write_export(chosen, outgoing, folder, job)
+    report = replace(report, losses=(*coarser, *report.losses))
     told = {"format": chosen.name, "output": str(folder), "workspace": workspace.name, "images": len(ids),
             "until": workspace.labels.last_number() if until is None else until, **report.told()}
     write_json(folder / REPORT, told)
