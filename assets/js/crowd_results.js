@@ -6,6 +6,7 @@ import {count} from "./told.js"
 const WIDE = 560, HIGH = 380, MARGIN = 12 // of the plane
 const CELL = 11, STRIP = 4 // of a table
 const WEAK = 0.05 // gain of a judgement below which people may have guessed
+const QUALITY = "What answers tell beyond chance, in nats a pair: near 0 for who guesses"
 const thumbnail = (image) => `/thumbnails/image/${image}/128.jpg`
 const percent = (share) => `${Math.round(share * 100)} %`
 
@@ -80,10 +81,10 @@ export function people(shown) {
       h("td", {}, one.school === null ? "" : one.school + 1), h("td", {}, one.state === "stopped" ? "asked no further" : one.looking ? "" : "does not look"),
       h("td", {}, known ? table(found.tables[one.number], found.orders[one.number], found.colours, `What person ${one.number + 1} puts together`) : ""))
   }
-  const heads = ["Nr", "Nickname", "Answers", "Known pairs", "Quality", "School", "", "Puts together"]
+  const heads = [["Nr", "number"], ["Nickname"], ["Answers", "number"], ["Known pairs", "number"], ["Quality", "number", QUALITY], ["School"], [""], ["Puts together"]]
   const best = [...shown.workers].sort((a, b) => (b.quality ?? -1) - (a.quality ?? -1))
   return h("details", {class: "card details", "data-part": "people"}, h("summary", {}, h("h2", {}, `${count(shown.workers.length)} people`)), h("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": "People"},
-    h("table", {}, h("thead", {}, h("tr", {}, heads.map((text) => h("th", {scope: "col", title: text === "Quality" ? "What answers tell beyond chance, in nats a pair: near 0 for who guesses" : null}, text)))), h("tbody", {}, best.map(line)))))
+    h("table", {}, h("thead", {}, h("tr", {}, heads.map(([text, kind, title]) => h("th", {scope: "col", class: kind, title}, text)))), h("tbody", {}, best.map(line)))))
 }
 
 // Chances of one group, clusters in the order given; the strips say by colour which cluster is where.

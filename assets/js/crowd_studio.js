@@ -31,7 +31,7 @@ export function render({model}) {
     kept.form = kept.writing ? kept.form ?? newCampaign(found) : null
     keepingPlace(() => {
       side.replaceChildren(list(found))
-      main.replaceChildren(...[kept.form, ...(found.shown ? whole(found.shown) : kept.writing ? [] : [nothingYet()])].filter(Boolean))
+      main.replaceChildren(...(kept.form ? [kept.form] : found.shown ? whole(found.shown) : [nothingYet()]))
     })
   }
 
@@ -83,7 +83,7 @@ export function render({model}) {
       field("Title people see", h("input", {name: "title", maxlength: 200})),
       field("What they are to do", h("textarea", {name: "instructions", rows: 3, value: own.instructions})),
       field("What they agree to", h("textarea", {name: "consent", rows: 3, value: own.consent}))), told,
-    h("footer", {}, h("button", {type: "button", class: "button", onclick: () => write(false)}, "Cancel"), h("button", {class: "button main"}, "Make it")))
+    h("footer", {}, h("button", {type: "button", class: "button", onclick: () => write(false)}, "Cancel"), h("button", {class: "button main"}, "Make the campaign")))
     const said = () => {
       const values = Object.fromEntries(new FormData(element))
       for (const name of WHOLE) values[name] = Number(values[name])

@@ -44,8 +44,8 @@ def _answer(workspace, campaign):
                 workspace.crowd.submit(campaign, worker, task.task, f"word-{task.task:04d}", [int(g) for g in groups])
 
 
-def opened(tab, server):
-    page = tab("crowd", server)
+def opened(tab, server, path="crowd"):
+    page = tab(path, server)
     page.context.add_cookies([{"name": "bentho-person", "value": "Ann", "url": server.base}])
     page.reload()
     page.get_by_role("navigation", name="Campaigns").wait_for()
@@ -60,7 +60,7 @@ def test_a_campaign_is_made_of_a_selection_opened_and_shared(asked, tab, screens
     page.get_by_label("Images", exact=True).select_option(label="forty (40)")
     page.get_by_label("Images in a task", exact=True).fill("8")
     screenshot(page, "crowd-new")
-    page.get_by_role("button", name="Make it").click()
+    page.get_by_role("button", name="Make the campaign").click()
     page.get_by_role("heading", name="which go together").wait_for()
     page.get_by_role("button", name="Open", exact=True).click()
     link = page.get_by_role("link", name="/crowd/").first
@@ -79,16 +79,70 @@ def test_a_campaign_is_made_of_a_selection_opened_and_shared(asked, tab, screens
     page.get_by_role("button", name="Go on").wait_for()
 
 
+def test_a_selection_leads_to_a_form_that_keeps_its_words_until_the_campaign_is_made(asked, tab):
+    server, folder = asked
+    with Workspace.open(folder) as workspace:
+        number = next(number for number, name, _ in workspace.selections.list() if name == "forty")
+    page = opened(tab, server, f"crowd?selection={number}")
+    page.get_by_label("Name", exact=True).fill("answered")
+    assert page.get_by_label("Images", exact=True).input_value() == str(number)
+    page.get_by_text("40 images in 20 tasks, 60 answers").wait_for()
+    page.get_by_role("button", name="Make the campaign").click()
+    page.get_by_text("there is one called 'answered' already").wait_for()
+    page.get_by_label("Name", exact=True).fill("asked again")
+    page.get_by_role("button", name="Make the campaign").click()
+    page.get_by_role("heading", name="asked again").wait_for()
+    page.get_by_role("form", name="New campaign").wait_for(state="detached")
+    page.wait_for_url(lambda url: "selection" not in url)
+
+
 def test_what_the_crowd_said_is_looked_at_named_and_adopted(asked, tab, screenshot):
     server, folder = asked
     page = opened(tab, server)
     page.locator(".clusters li").first.wait_for()
     page.locator("summary", has_text=f"{PEOPLE} people").click()
     assert page.get_by_text("does not look").count() == 1
+    assert page.get_by_role("img", name="What person").count() == PEOPLE
+    page.get_by_role("heading", name="All who look go by the same").wait_for()
     screenshot(page, "crowd-studio")
+    dot = page.locator(".cloud circle").last  # nothing lies over it
+    dot.hover()
+    page.locator(".preview").wait_for()
+    dot.click()
+    page.get_by_role("dialog", name="Image").locator("img").wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_role("dialog", name="Image").wait_for(state="hidden")
     page.get_by_label("Name of cluster 1").fill("Round things")
     page.get_by_role("button", name="Adopt names as labels").click()
-    page.get_by_text("1 clusters are labels now").wait_for()
+    page.get_by_text("1 cluster is a label now").wait_for()
     with Workspace.open(folder) as workspace:
         images, terms = workspace.labels.current_terms()
         assert len(images) and workspace.vocabularies.term(int(terms[-1])).name == "Round things"
+
+
+def test_answers_are_clustered_and_steer_the_next_clustering_while_the_page_shows_how_far_it_is(asked, tab):
+    server, folder = asked
+    page = opened(tab, server)
+    page.get_by_role("button", name="Cluster the answers").click()
+    page.get_by_role("progressbar", name="Cluster answers of answered").wait_for()
+    page.get_by_role("button", name="Steer the next clustering").click()
+    page.get_by_role("progressbar", name="Cluster by what crowd answered says").wait_for()
+    page.get_by_role("progressbar", name="Cluster by what").wait_for(state="detached")
+    with Workspace.open(folder) as workspace:
+        newest = workspace.runs.all()[-1]
+        assert newest.summary["crowd"]["images"] == ITEMS and newest.features == "colour"
+
+
+def test_a_cluster_is_refined_and_a_campaign_closed_only_when_meant(asked, tab):
+    server, folder = asked
+    page = opened(tab, server)
+    page.get_by_role("button", name="Refine cluster 1").click()
+    page.get_by_role("heading", name="answered, cluster 1").wait_for()
+    campaign = page.get_by_role("region", name="Campaign", exact=True)
+    campaign.get_by_role("button", name="Open", exact=True).click()
+    campaign.get_by_role("button", name="Close", exact=True).click()
+    campaign.get_by_role("button", name="Close for good?").click()
+    campaign.get_by_text("closed").wait_for()
+    with Workspace.open(folder) as workspace:
+        assert workspace.crowd.named("answered, cluster 1").state == "closed"
+        assert workspace.crowd.named("answered").state == "open"
