@@ -114,7 +114,15 @@ function card(job) {
     h("button", {class: "button", disabled: job.cancel_requested, onclick: () => ask(`/api/v1/jobs/${job.id}/cancel`, {method: "POST"})},
       job.cancel_requested ? "Stopping…" : "Stop and keep")),
   h("div", {class: "plots"}, linePlot({points: trace.map(([step, bound]) => [step, bound]), x: "step", y: "bound an image", label: "Lower bound while the run goes on"}),
-    linePlot({points: trace.map(([step, , number]) => [step, number]), x: "step", y: "clusters", steps: true, label: `Number of clusters, now ${clusters}`})))
+    linePlot({points: trace.map(([step, , number]) => [step, number]), x: "step", y: "clusters", steps: true, label: `Number of clusters, now ${clusters}`}), liveSizes(job.figures.sizes)))
+}
+
+// Columns, the largest cluster first: what is still splitting shows at once.
+function liveSizes(sizes) {
+  if (!sizes?.length) return null
+  const sorted = [...sizes].sort((a, b) => b - a), largest = Math.max(sorted[0], 1)
+  return h("div", {class: "columns", role: "img", "aria-label": `Sizes of ${sizes.length} clusters, from ${count(sorted[0])} to ${count(sorted[sorted.length - 1])} images`},
+    h("p", {}, "sizes of clusters"), h("div", {}, sorted.map((size) => h("i", {style: `height: ${Math.max((size / largest) * 100, 1)}%`, title: `${count(size)} images`}))))
 }
 
 function details(run) {
