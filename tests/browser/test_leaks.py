@@ -45,7 +45,7 @@ def test_twenty_sessions_opened_and_closed_leave_no_document_and_little_memory(t
             page = tab(slugs[number % len(slugs)], watched)
             page.close()
 
-    visits(2 * len(slugs))  # what the first visitor of each page loads is kept for the others
+    visits(4 * len(slugs))  # what the first visitors of each page load is kept for the others
     before = settled(watched)
     visits(SESSIONS)
     after = settled(watched)
