@@ -16,6 +16,7 @@ from app.api.needs import FOR_EVER, State
 from app.state.app_state import AppState
 from app.state.atlas import Atlas, atlas_of
 from app.state.segments import has_segments, overlay
+from app.state.suggested import suggestion_of
 from app.state.terms import labelled
 
 router = APIRouter(tags=["explore"])
@@ -48,7 +49,7 @@ def around(image_id: int, app: State, run: int | None = None) -> dict[str, Any]:
             "cluster": int(atlas.labels[at]) if atlas.labels[at] >= 0 else None,
             "probability": probability if np.isfinite(probability) else None,
             "label": " › ".join(told.terms[label].path) if label >= 0 else None, "track": _neighbours(atlas, at),
-            "segments": has_segments(app, atlas, image_id)}
+            "segments": has_segments(app, atlas, image_id), "suggestion": suggestion_of(app, image_id)}
 
 
 @router.get("/images/{image_id}/segments.png", responses={200: {"content": {"image/png": {}}}}, response_class=Response)

@@ -79,6 +79,18 @@ def _crowd(page: "ExplorePage", told: Told) -> None:
     page.bar.goto = f"/crowd?selection={page.explore.saved}"
 
 
+def _export(page: "ExplorePage", told: Told) -> None:
+    """Saved, because the page that exports is another session and finds it by its number."""
+    acts.save(page.explore, f"For export, {len(page.explore.selection):,} images")
+    page.bar.goto = f"/labels?part=files&selection={page.explore.saved}"
+
+
+def _accept(page: "ExplorePage", told: Told) -> None:
+    """The suggestion of the image in view, or those of all that are selected."""
+    images = [int(told["id"])] if "id" in told else page.explore.selected_ids().tolist()
+    acts.accept_suggestions(page.explore, images)
+
+
 def _invert(page: "ExplorePage", told: Told) -> None:
     page.explore.selection.invert(page.explore.shown().nonzero()[0])
 
@@ -86,6 +98,7 @@ def _invert(page: "ExplorePage", told: Told) -> None:
 ACTS: Mapping[str, Callable[["ExplorePage", Told], None]] = {
     "select": _select, "pick": _pick, "cluster": _cluster, "dive": _dive, "strip": _strip, "show": _show,
     "reveal": _reveal, "pin": _pin, "set": _set, "umap": _umap, "crowd": _crowd, "invert": _invert,
+    "labels": _export, "accept": _accept,
     "open": lambda page, told: page.explore.open_cluster(int(told["cluster"])),
     "clear": lambda page, told: page.explore.selection.clear(),
     "back": lambda page, told: page.explore.selection.back(),

@@ -8,6 +8,7 @@ from app.state.app_state import AppState
 from app.state.atlas import Atlas
 from app.state.colours import GREY, distinct, ramp
 from app.state.measures import Measure, measure_named, measures
+from app.state.suggested import suggested, suggestions
 from app.state.terms import labelled
 
 UNKNOWN = 65535       # the code of images that have none
@@ -26,20 +27,25 @@ class Colouring:
     ends: tuple[float, float, str] | None = None
 
 
-KINDS = {"cluster": "Cluster", "label": "Label", "dive": "Dive"}
+KINDS = {"cluster": "Cluster", "label": "Label", "suggestion": "Suggestion", "dive": "Dive"}
 
 
 def colour_choices(app: AppState, atlas: Atlas) -> dict[str, str]:
     """Names and titles of all that can be coloured by."""
-    kinds = {name: title for name, title in KINDS.items() if name != "cluster" or atlas.run is not None}
+    kinds = {name: title for name, title in KINDS.items() if _can_be_had(app, atlas, name)}
     return kinds | {name: found.title for name, found in measures(app, atlas).items()}
 
 
 def colouring(app: AppState, atlas: Atlas, by: str) -> Colouring:
     if by in KINDS:
-        return {"cluster": _by_cluster, "label": _by_label, "dive": _by_dive}[by](app, atlas)
+        made = {"cluster": _by_cluster, "label": _by_label, "suggestion": _by_suggestion, "dive": _by_dive}
+        return made[by](app, atlas)
     measure = measure_named(app, atlas, by)
     return _by_number(measure, measure.of(app, atlas))
+
+
+def _can_be_had(app: AppState, atlas: Atlas, kind: str) -> bool:
+    return {"cluster": atlas.run is not None, "suggestion": suggestions(app) is not None}.get(kind, True)
 
 
 def cluster_colours(count: int) -> list[str]:
@@ -55,6 +61,12 @@ def _by_label(app: AppState, atlas: Atlas) -> Colouring:
     found = labelled(app)
     colours = [term.colour or colour for term, colour in zip(found.terms, distinct(len(found.terms)), strict=True)]
     return Colouring("Label", _codes(found.term), tuple(colours), tuple(term.name for term in found.terms))
+
+
+def _by_suggestion(app: AppState, atlas: Atlas) -> Colouring:
+    found = suggested(app)
+    colours = [term.colour or colour for term, colour in zip(found.terms, distinct(len(found.terms)), strict=True)]
+    return Colouring("Suggestion", _codes(found.term), tuple(colours), tuple(f"{term.name}?" for term in found.terms))
 
 
 def _by_dive(app: AppState, atlas: Atlas) -> Colouring:

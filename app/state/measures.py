@@ -8,6 +8,7 @@ import numpy as np
 from app.state.app_state import AppState
 from app.state.atlas import Atlas
 from app.state.shapes import outlier_scores
+from app.state.suggested import suggested, suggestions
 from engine.problems import unknown
 
 LOOKED_AT = 200  # images whose free metadata are looked through for numbers
@@ -22,6 +23,7 @@ class Measure:
     unit: str
     of: Callable[[AppState, Atlas], np.ndarray]
     needs_run: bool = False
+    needs_learning: bool = False
 
 
 MEASURES: Mapping[str, Measure] = {measure.name: measure for measure in (
@@ -29,6 +31,8 @@ MEASURES: Mapping[str, Measure] = {measure.name: measure for measure in (
     Measure("depth", "Depth", "m", lambda app, atlas: atlas.columns.depth),
     Measure("altitude", "Altitude", "m", lambda app, atlas: atlas.columns.altitude),
     Measure("probability", "Probability", "", lambda app, atlas: atlas.probability.astype(float), needs_run=True),
+    Measure("confidence", "Confidence of the suggestion", "", lambda app, atlas: suggested(app).sure,
+            needs_learning=True),
     Measure("outlier", "Outlier score", "", lambda app, atlas: outlier_scores(app, atlas), needs_run=True),
     Measure("latitude", "Latitude", "°", lambda app, atlas: atlas.columns.latitude),
     Measure("longitude", "Longitude", "°", lambda app, atlas: atlas.columns.longitude),
@@ -37,7 +41,9 @@ MEASURES: Mapping[str, Measure] = {measure.name: measure for measure in (
 
 def measures(app: AppState, atlas: Atlas) -> dict[str, Measure]:
     """Those that can be had: of the catalogue, of the run, and numbers in the images' own metadata."""
-    own = {name: measure for name, measure in MEASURES.items() if atlas.run is not None or not measure.needs_run}
+    learnt = suggestions(app) is not None
+    own = {name: measure for name, measure in MEASURES.items()
+           if (atlas.run is not None or not measure.needs_run) and (learnt or not measure.needs_learning)}
     return own | {f"meta:{name}": _in_details(name) for name in app.kept("numeric details", lambda: _numeric(app))}
 
 

@@ -9,6 +9,7 @@ from app.state.app_state import AppState
 from app.state.atlas import Atlas, placed
 from app.state.measures import measure_named, measures
 from app.state.shapes import image_features
+from app.state.suggested import suggested
 from app.state.terms import labelled
 from engine.problems import fail
 
@@ -37,7 +38,13 @@ def _terms(app: AppState, atlas: Atlas) -> Grouping:
     return Grouping("Label", found.term, tuple(term.name for term in found.terms))
 
 
-GROUPINGS: Mapping[str, Callable[[AppState, Atlas], Grouping]] = {"dive": _dives, "cluster": _clusters, "label": _terms}
+def _suggestions(app: AppState, atlas: Atlas) -> Grouping:
+    found = suggested(app)
+    return Grouping("Suggestion", found.term, tuple(f"{term.name}?" for term in found.terms))
+
+
+GROUPINGS: Mapping[str, Callable[[AppState, Atlas], Grouping]] = {
+    "dive": _dives, "cluster": _clusters, "label": _terms, "suggestion": _suggestions}
 
 
 def order_choices(app: AppState, atlas: Atlas) -> dict[str, str]:

@@ -1,13 +1,15 @@
 """What can be done with a selection: name it, label it, split it off. Each act can be taken back."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from app.state.atlas import Atlas
 from app.state.explore import Explore
+from app.state.suggested import suggestions
 from app.state.terms import all_terms
+from engine.labelling.accepting import suggestion_acts
 from engine.problems import fail
 from engine.workspace import NewCluster, NewRun, Run, Workspace
 from engine.workspace.people import Person
@@ -111,3 +113,18 @@ def _who(explore: Explore) -> Person:
     if found is None:
         raise fail("person", "nobody has said who works here", "give your name at the top right")
     return found
+
+
+def accept_suggestions(explore: Explore, images: Iterable[int]) -> None:
+    """Gives images without a label what the model suggests for each, as acts that say so."""
+    who, found, log = _who(explore), suggestions(explore.app), explore.app.workspace.labels
+    if found is None:
+        raise fail("suggestions", "nothing was learnt yet", "label images of two terms, then press r in Learn")
+    open_ = np.setdiff1d(np.array(sorted(set(images)), np.int64), log.current()[0])
+    places = np.flatnonzero(np.isin(found.image_ids, open_))
+    if not len(places):
+        raise fail("suggestions", "none of these images waits for a label", "select others")
+    numbers = log.act_together(who.id, suggestion_acts(found, places, {"accepted_in": "explore"}))
+    explore.session.changed(images=False)
+    explore.session.tell(f"Accepted {len(places):,} suggestions",
+                         undo=lambda: [log.undo(who.id, number) for number in reversed(numbers)])

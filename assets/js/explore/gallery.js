@@ -50,7 +50,7 @@ export class Gallery {
       step: (by) => this.step(by), version: () => this.model.version, shown: (id) => this.focusId(id),
       select: (id) => this.toggle(this.positionOf(id)), pin: (id) => this.model.send_msg({act: "pin", id}),
       selected: (id) => Boolean(this.selected?.[this.positionOf(id)]), colour: (id) => this.colourOf(this.positionOf(id)),
-      run: () => this.model.run,
+      run: () => this.model.run, accept: (id) => this.model.send_msg({act: "accept", id}),
     })
     this.element.append(this.viewer.element)
     this.scroller.addEventListener("scroll", () => this.scrolled(), {passive: true})

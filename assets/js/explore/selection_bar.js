@@ -34,6 +34,8 @@ class SelectionBar {
       h("div", {class: "line"}, this.name, h("button", {class: "button", onclick: () => this.save()}, "Save")),
       act("split", "call_split", "Make the selection a cluster of its own, in a new run", "Split off as a cluster"),
       h("a", {class: "plain", "data-act": "export", download: "selection.csv"}, icon("download"), "Export as CSV"),
+      act("labels", "ios_share", "Save it and export its labels in a format of other programs", "Export labels"),
+      act("accept", "done_all", "Give every selected image without a label what the model suggests for it", "Accept suggestions"),
       act("crowd", "groups", "Save it and ask the crowd about it", "Send to the crowd"),
       act("invert", "flip_to_back", "Select what is not selected of what is shown", "Invert"), act("back", "undo", "What was selected before", "Previous selection"),
       h("div", {class: "savedlist"}))
@@ -58,7 +60,7 @@ class SelectionBar {
     fill(this.choices, model.choices, (told) => model.send_msg(told))
     this.told.textContent = selected ? `${count(selected)} selected` : model.shown === model.total ? `${count(model.total)} images` : `${count(model.shown)} of ${count(model.total)} images`
     this.own.hidden = !selected
-    for (const name of ["split", "crowd", "invert", "export"]) this.menu.querySelector(`[data-act=${name}]`).hidden = !selected
+    for (const name of ["split", "labels", "accept", "crowd", "invert", "export"]) this.menu.querySelector(`[data-act=${name}]`).hidden = !selected
     this.menu.querySelector(".line").hidden = !selected
     this.menu.querySelector("[data-act=crowd]").hidden = !selected || !model.crowd
     this.menu.querySelector("[data-act=export]").setAttribute("href", model.export_url)

@@ -1,6 +1,6 @@
 // One image, as large as the screen: zoom, pan, what is known of it, and its neighbours along the track.
 
-import {ask, h, icon} from "../dom.js"
+import {ask, h, icon, s} from "../dom.js"
 import {moment} from "../told.js"
 import {thumbnail} from "./wire.js"
 
@@ -9,12 +9,15 @@ const FIELDS = [["taken_at", "Taken", (value) => `${moment(value)} UTC`], ["dept
   ["longitude", "Longitude", (value) => `${value.toFixed(6)}°`]]
 
 export class Viewer {
-  // `hooks`: step(by) -> id, version(), shown(id), select(id), selected(id), pin(id), colour(id), run()
+  // `hooks`: step(by) -> id, version(), shown(id), select(id), selected(id), pin(id), colour(id), run(), accept(id)
   constructor(hooks) {
     this.hooks = hooks
     this.picture = h("img", {alt: "", draggable: "false"})
     this.segments = h("img", {class: "segments", alt: "", draggable: "false", hidden: true})
-    this.stage = h("div", {class: "stage"}, this.picture, this.segments)
+    this.parts = s("svg", {class: "parts", "aria-hidden": "true"})
+    this.stage = h("div", {class: "stage"}, this.picture, this.segments, this.parts)
+    this.guess = h("p", {class: "suggestion", hidden: true})
+    this.past = h("section", {class: "past", "aria-label": "History"})
     this.facts = h("dl", {class: "facts"})
     this.track = h("div", {class: "track", role: "group", "aria-label": "Neighbours along the track"})
     this.title = h("h2", {})
@@ -28,7 +31,7 @@ export class Viewer {
         this.over, button("fit_screen", "Whole image (0)", () => this.fit()), button("info", "What is known of it (I)", () => this.element.classList.toggle("bare")),
         button("close", "Close (Esc)", () => this.close())),
       h("div", {class: "body"}, button("chevron_left", "Previous (←)", () => this.go(-1)), this.stage,
-        button("chevron_right", "Next (→)", () => this.go(1)), h("aside", {}, this.facts)), this.track)
+        button("chevron_right", "Next (→)", () => this.go(1)), h("aside", {}, this.guess, this.facts, this.past)), this.track)
     this.listen()
   }
 
@@ -39,6 +42,9 @@ export class Viewer {
     this.picture.src = thumbnail(id, 1024, this.hooks.version())
     this.picture.alt = `Image ${id}`
     this.sharp = this.hasSegments = false
+    this.parts.replaceChildren()
+    this.past.replaceChildren()
+    this.guess.hidden = true
     this.showSegments()
     this.fit()
     this.marks()
@@ -55,6 +61,10 @@ export class Viewer {
     const told = await ask(`/api/v1/images/${id}/around${run ? `?run=${run}` : ""}`)
     if (this.id !== id) return
     const {image} = told
+    this.size = [image.width, image.height]
+    this.tellPast(id).catch((error) => { this.past.replaceChildren(error.message) })
+    this.guess.hidden = !told.suggestion
+    if (told.suggestion) this.guess.replaceChildren(`The model would say ${told.suggestion.name}, ${Math.round(100 * told.suggestion.sure)} % `, h("button", {class: "button", onclick: () => this.accept()}, "Accept", h("kbd", {}, "A")))
     this.hasSegments = told.segments
     this.showSegments()
     this.title.textContent = image.path.split("/").pop()
@@ -66,7 +76,25 @@ export class Viewer {
       onclick: () => { this.open(other); this.hooks.shown(other) }}, h("img", {src: thumbnail(other, 128, this.hooks.version()), alt: `Image ${other}`}))))
   }
 
+  // Who said what of it, and the parts that still count drawn over it.
+  async tellPast(id) {
+    const acts = await ask(`/api/v1/images/${id}/history`)
+    if (this.id !== id) return
+    const row = (act) => h("li", {class: act.undone ? "undone" : null}, h("b", {}, act.what), ` ${act.who}, ${moment(act.at)}, ${act.why}`)
+    this.past.replaceChildren(...(acts.length ? [h("h3", {}, "History"), h("ul", {}, acts.reverse().map(row))] : []))
+    this.parts.setAttribute("viewBox", `0 0 ${this.size[0]} ${this.size[1]}`)
+    this.parts.replaceChildren(...acts.filter((act) => !act.undone).flatMap((act) => act.parts.map((part) => drawn(part, act.what, Math.max(...this.size) / 160))))
+  }
+
   // --- acts
+
+  accept() {
+    if (this.guess.hidden) return
+    const id = this.id
+    this.hooks.accept(id)
+    this.guess.hidden = true
+    setTimeout(() => { if (this.id === id) this.tell(id).catch(() => {}) }, 600)
+  }
 
   toggleSegments() {
     this.overlaid = !this.overlaid
@@ -125,7 +153,7 @@ export class Viewer {
 
   draw() {
     const turn = `translate(${this.place.x}px, ${this.place.y}px) scale(${this.place.scale})`
-    this.picture.style.transform = this.segments.style.transform = turn
+    this.picture.style.transform = this.segments.style.transform = this.parts.style.transform = turn
   }
 
   listen() {
@@ -151,10 +179,22 @@ export class Viewer {
   }
 
   key(event) {
-    const acts = {ArrowLeft: () => this.go(-1), ArrowRight: () => this.go(1), " ": () => this.select(), p: () => this.pin(), "+": () => this.zoom(1.6),
+    const acts = {ArrowLeft: () => this.go(-1), ArrowRight: () => this.go(1), " ": () => this.select(), p: () => this.pin(), a: () => this.accept(), "+": () => this.zoom(1.6),
       "=": () => this.zoom(1.6), "-": () => this.zoom(1 / 1.6), 0: () => this.fit(), s: () => this.toggleSegments(), i: () => this.element.classList.toggle("bare")}
     if (event.ctrlKey || event.metaKey || event.altKey) return
     if (acts[event.key]) { event.preventDefault(); acts[event.key]() }
     if (event.key !== "Escape") event.stopPropagation()
   }
+}
+
+// A labelled part in pixels of the image; masks have their outline told elsewhere and are left out here.
+function drawn({shape, numbers}, title, radius) {
+  const [x, y, a, b] = numbers
+  const pairs = () => Array.from({length: numbers.length / 2}, (_, i) => `${numbers[2 * i]},${numbers[2 * i + 1]}`).join(" ")
+  const made = {
+    point: () => s("circle", {cx: x, cy: y, r: radius}), box: () => s("rect", {x, y, width: a, height: b}), circle: () => s("circle", {cx: x, cy: y, r: a}),
+    line: () => s("polyline", {points: pairs()}), outline: () => s("polygon", {points: pairs()}), mask: () => s("g"),
+  }[shape]()
+  made.append(s("title", {}, title))
+  return made
 }
