@@ -13,6 +13,7 @@ from starlette.responses import FileResponse, Response
 from app.api.failures import missing
 from app.api.needs import State
 from app.state.app_state import AppState
+from app.state.cover import table
 from app.state.event_words import told
 from app.state.exporting import exports, incoming_folder
 from engine.exchange.tables import MAX_BYTES
@@ -44,6 +45,12 @@ def vocabulary(vocabulary_id: int, app: State) -> Response:
         raise missing("vocabularies", f"no vocabulary {vocabulary_id}")
     text = write_vocabulary(app.workspace.vocabularies.terms(vocabulary_id))
     return Response(text, media_type="text/csv; charset=utf-8", headers=_download(f"{name}.csv"))
+
+
+@router.get("/cover.csv", response_class=Response)
+def cover_table(app: State, level: int | None = None) -> Response:
+    """The share of every term in every dive with its interval, method and counts."""
+    return Response(table(app, level), media_type="text/csv; charset=utf-8", headers=_download("cover.csv"))
 
 
 @router.get("/exports")

@@ -1,4 +1,4 @@
-"""Labels: their words, who agrees with whom, everything that was ever said, files in and out."""
+"""Labels: their words, who agrees with whom, everything that was ever said, cover, files in and out."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ from app.state.labels import Labels
 from app.state.labels_views import content
 from app.state.session import Session
 
-KEYS = [["1 2 3 4", "Words, agreement, history, files"], ["x", "Export labels"], ["i", "Import labels"]]
+KEYS = [["1 to 5", "Words, agreement, history, cover, files"], ["x", "Export labels"], ["i", "Import labels"]]
 Told = Mapping[str, Any]
 
 
@@ -31,7 +31,7 @@ class LabelsPage:
         self.layout = pn.Column(self.board, form_dialog(labels.form), sizing_mode="stretch_width")
         self._one = threading.RLock()
         labels.param.watch(lambda *_: self.draw(), ["part", "vocabulary", "target", "before", "image", "people",
-                                                    "step"])
+                                                    "level", "step"])
         labels.session.param.watch(lambda *_: self.draw(), ["version", "person"])
         if labels.selection is not None:
             with labels.session.attempt():
@@ -68,6 +68,7 @@ ACTS: Mapping[str, Callable[[Labels, Told], Any]] = {
     "resolve": lambda labels, told: labels.resolve(int(told["image"]), _term(told)),
     "older": lambda labels, told: labels.param.update(before=told.get("before")),
     "image": lambda labels, told: labels.param.update(image=told.get("id")),
+    "level": lambda labels, told: labels.param.update(level=int(told["level"]) if told.get("level") else None),
     "undo": lambda labels, told: labels.undo(int(told["number"])),
     "revert": lambda labels, told: labels.revert(int(told["number"])),
     "export": lambda labels, told: labels.export(),

@@ -10,9 +10,12 @@ from app.state.learn import Learn, content
 from app.state.review_views import found_terms
 from app.state.session import Session
 
-KEYS = [["Enter", "Accept the suggestions that are not clicked away"], ["l", "Choose a term by its first letters"],
-        ["e", "Name the clicked images with the chosen term"], ["n", "Next batch"], ["i", "Invert what is clicked"],
-        ["r", "Learn again from all labels"], ["z", "Undo"], ["1 to 6", "How the batch is chosen"]]
+KEYS = [["Enter", "Accept the suggestions, with what you have changed"],
+        ["Click", "The next likely term; at last: none of them"],
+        ["Drag", "Mark images side by side"], ["1 to 9, 0", "Name what is marked with your favourite, or choose it"],
+        ["l", "Choose a term by its first letters"], ["e", "Name what is marked with the chosen term"],
+        ["n", "Next batch"], ["i", "Invert what is marked"], ["q", "The next way to choose a batch"],
+        ["r", "Learn again from all labels"], ["c", "Cluster again, steered by labels"], ["z", "Undo"]]
 Told = Mapping[str, Any]
 
 
@@ -59,8 +62,11 @@ class LearnPage:
 
 ACTS: Mapping[str, Callable[[Learn, Told], Any]] = {
     "queue": lambda learn, told: learn.param.update(queue=told["name"], batch=0),
-    "accept": lambda learn, told: learn.accept([int(image) for image in told.get("wrong", ())]),
-    "name": lambda learn, told: learn.give_term([int(image) for image in told["images"]]),
+    "accept": lambda learn, told: learn.accept({int(image): None if term is None else int(term)
+                                                for image, term in told.get("otherwise", ())}),
+    "name": lambda learn, told: learn.give_term([int(image) for image in told["images"]], str(told.get("key", ""))),
+    "press": lambda learn, told: learn.press(str(told["key"])),
+    "steer": lambda learn, told: learn.steer(),
     "sure": lambda learn, told: learn.accept_sure(),
     "wanted": lambda learn, told: learn.param.update(wanted=float(told["share"])),
     "next": lambda learn, told: learn.next_batch(),

@@ -16,7 +16,7 @@ from engine.problems import BadInput, fail
 from engine.workspace.term_links import TermLink
 from engine.workspace.vocabularies import NewTerm, Term, Vocabulary
 
-PARTS = ("words", "people", "history", "files")
+PARTS = ("words", "people", "history", "cover", "files")
 EXAMPLES = 4  # images that show what a term means
 
 
@@ -31,12 +31,13 @@ class Labels(param.Parameterized):
     image = param.Integer(default=None, allow_None=True, doc="History of this image alone.")
     people = param.List(default=[], item_type=int, doc="Ids of the two people compared.")
     selection = param.Integer(default=None, allow_None=True, doc="Number of the saved selection to be exported.")
+    level = param.Integer(default=None, allow_None=True, bounds=(1, None), doc="Level of the terms of cover.")
     step = param.Integer(default=0, doc="Grows with every act.")
 
     def __init__(self, session: Session, **values: Any):
         super().__init__(session=session, **values)
         self.form = JobForm(session)
-        session.address.bind(self, "part", "vocabulary", "image", "selection")
+        session.address.bind(self, "part", "vocabulary", "image", "selection", "level")
 
     @property
     def app(self) -> AppState:

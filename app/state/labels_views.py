@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from app.state import cover
 from app.state.event_words import told
 from app.state.exporting import exports
 from app.state.labels import PARTS, Labels
@@ -24,7 +25,7 @@ from engine.labelling.trees import TermTree
 from engine.workspace.events import Event, standing
 from engine.workspace.term_links import RELATIONS
 
-TITLES = {"words": "Words", "people": "Agreement", "history": "History", "files": "Files"}
+TITLES = {"words": "Words", "people": "Agreement", "history": "History", "cover": "Cover", "files": "Files"}
 ON_PAGE = 100   # acts of the history shown at once
 SHOWN = 200     # conflicts shown at once
 LARGEST = 24    # terms of a confusion table: more fit on no screen; the others are summed up
@@ -147,6 +148,10 @@ def _page(events: list[Event]) -> list[Event]:
     return events[:ON_PAGE]
 
 
+def _cover(labels: Labels) -> dict[str, Any]:
+    return cover.content(labels.app, labels.level)
+
+
 def _files(labels: Labels) -> dict[str, Any]:
     jobs = [{"id": job.id, "title": job.title, "state": job.state, "error": job.error, "at": job.created_at,
              "result": _import_told(job.result) if job.kind == "import labels" else ""}
@@ -163,5 +168,5 @@ def _import_told(result: Mapping[str, Any] | None) -> str:
 
 
 VIEWS: Mapping[str, Callable[[Labels], dict[str, Any]]] = {
-    "words": _words, "people": _people, "history": _history, "files": _files,
+    "words": _words, "people": _people, "history": _history, "cover": _cover, "files": _files,
 }

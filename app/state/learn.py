@@ -1,27 +1,43 @@
 """Learn: what to label next and why, suggestions accepted or refused by key, and how far they can be trusted."""
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import param
 
 from app.state.app_state import AppState
+from app.state.review_views import favourites
 from app.state.session import Session
+from engine.jobs.learn import material_of
 from engine.labelling.accepting import accept_sure, acceptable, suggestion_acts
+from engine.labelling.alike import alike, side_by_side
+from engine.labelling.cover_report import evidence, next_to_label
+from engine.labelling.forecast import forecast
+from engine.labelling.material import Material, said
+from engine.labelling.pace import pace
 from engine.labelling.queues import QUEUES, Candidates, doubted
 from engine.labelling.suggestion_store import Suggestions, SuggestionStore
 from engine.problems import fail
+from engine.workspace.events import standing
+from engine.workspace.labels import Act
 from engine.workspace.vocabularies import Term
 
 BATCH = 24       # images of a batch: what fits on a screen large enough to judge
+SORTED = 50      # images of a page to be sorted: smaller, for alike ones stand side by side
+OPTIONS = 3      # suggestions of an image that clicks go through
+GROUPED = 8_000  # images looked at for new kinds: grouping more would take seconds
 CANDIDATES = 20_000  # unlabelled images looked at for a batch; of more a random part
 WHY = {
     "sure": "Suggestions the model is sure of, one term at a time: click what is wrong, Enter accepts the rest",
+    "sort": "Doubtful images, alike ones side by side: click or drag over what is wrong, a digit names that",
+    "groups": "Images alike and unlike all that is known: click what does not belong, Enter gives the chosen term",
     "varied": "Images near a boundary, from different clusters and unlike each other: what teaches most",
     "margin": "Images nearest to a boundary between two terms",
     "outliers": "Images least like anything known: new kinds show here",
     "doubted": "Labels the model does not believe: possible slips",
-    "random": "Drawn at random: the only labels from which cover and accuracy can be read off",
+    "cover": "Images whose labels narrow the estimates of cover most, drawn at random within clusters",
+    "random": "Drawn at random: labels from which cover and accuracy can be read off",
 }
 
 
@@ -86,29 +102,50 @@ class Learn(param.Parameterized):
             self.app.queue.add("learn")
         self.step += 1
 
-    def accept(self, wrong: list[int]) -> None:
-        """The batch gets its suggestions, but for images clicked away: for these the suggestion is refused."""
+    def accept(self, otherwise: Mapping[int, int | None]) -> None:
+        """The batch gets its suggestions, but for images that somebody called otherwise: these get that term, or where
+        it is None the suggestion is refused."""
         found, who, places = self.found(), self.who(), self.places()
-        out = np.isin(found.image_ids[places], wrong)
-        log, rule = self.app.workspace.labels, {"queue": self.queue, "batch": self.batch}
-        if (~out).any():
-            log.act_together(who, suggestion_acts(found, places[~out], rule))
-        best = found.best()[0]
-        for term in np.unique(best[places[out]]):
-            refused = places[out][best[places[out]] == term]
-            log.refuse(who, np.sort(found.image_ids[refused]), int(term), run_id=found.facts["run"], rule=rule)
-        self._said(f"Accepted {int((~out).sum())} suggestions, refused {int(out.sum())}")
+        ids, rule = found.image_ids[places], {"queue": self.queue, "batch": self.batch}
+        out = np.isin(ids, list(otherwise))
+        acts = suggestion_acts(found, places[~out], rule) if (~out).any() else []
+        given = {int(image): otherwise[int(image)] for image in ids[out]}
+        acts += [Act("label", _ids_of(given, term), "manual", term, found.facts["run"], rule)
+                 for term in sorted({term for term in given.values() if term is not None})]
+        acts += self._refusals(found, places[out][[given[int(image)] is None for image in ids[out]]], rule)
+        self.app.workspace.labels.act_together(who, acts)
+        self._said(f"Accepted {int((~out).sum())} suggestions, corrected {int(out.sum())}")
         self.next_batch()
 
-    def give_term(self, images: list[int]) -> None:
-        """Gives the chosen term to images, each looked at by itself."""
+    def give_term(self, images: list[int], key: str = "") -> None:
+        """Gives the chosen term, or the one on a digit key, to images, each looked at by itself."""
+        if key:
+            self.press(key)
         if self.term is None:
             raise fail("label", "no term is chosen", "press l and type its first letters")
         if not images:
             raise fail("label", "no image is clicked", "click the images first")
         self.app.workspace.labels.label(self.who(), images, self.term, why="manual", rule={"queue": self.queue})
         self._said(f"Named {len(images)} images {self.terms()[self.term].name}")
+        if self.queue == "groups":
+            self.next_batch()
         self.step += 1
+
+    def press(self, key: str) -> None:
+        """A digit: the favourite on it is chosen; on a free key the chosen term is put."""
+        favourites, who = self.app.workspace.favourites, self.who()
+        found = favourites.of(who).get(key)
+        if found is None and self.term is None:
+            raise fail("favourite", f"nothing lies on key {key}", "choose a term with l, then press it again")
+        if found is None:
+            favourites.choose(who, key, self.term)
+        self.term = found or self.term
+
+    def steer(self) -> None:
+        """Has the images clustered again, so that no cluster holds two terms; a run of its own."""
+        self.app.queue.add("steer", {})
+        self.app.jobs.look()
+        self.session.tell("Clustering again, steered by the labels; the new run will be in Runs", kind="info")
 
     def accept_sure(self) -> None:
         """Accepts everything above the threshold, unseen."""
@@ -143,11 +180,47 @@ class Learn(param.Parameterized):
         free = np.flatnonzero(~np.isin(found.image_ids, images))
         rng = np.random.default_rng(self.batch)
         free = np.sort(rng.permutation(free)[:CANDIDATES])
-        if self.queue == "sure":
-            return self._of_one_term(found, free)
+        if not len(free):
+            return free
+        if self.queue in OWN_QUEUES:
+            return OWN_QUEUES[self.queue](self, found, free)
         among = Candidates(np.asarray(found.probabilities[free]), np.asarray(found.probabilities[free]),
                            np.asarray(found.clusters[free]), np.asarray(found.familiarity[free]))
-        return free[QUEUES[self.queue](among, BATCH, rng)] if len(free) else free
+        return free[QUEUES[self.queue](among, BATCH, rng)]
+
+    def _to_sort(self, found: Suggestions, free: np.ndarray) -> np.ndarray:
+        """The most doubtful, alike ones next to each other."""
+        P = np.asarray(found.probabilities[free], np.float64)
+        chosen = np.argsort(P.max(1), kind="stable")[:SORTED]
+        rows = self._material().data.rows[free[chosen]]
+        return free[chosen[side_by_side(np.hstack([rows, P[chosen]]))]]
+
+    def _new_kind(self, found: Suggestions, free: np.ndarray) -> np.ndarray:
+        """The group of alike images that is least like anything labelled; the next batch shows the next."""
+        rows, clusters = self._material().data.rows[free], np.asarray(found.clusters[free])
+        some = np.random.default_rng(0).permutation(len(free))[:GROUPED]
+        groups = alike(rows[some], clusters[some], np.random.default_rng(0))
+        known = np.asarray(found.labelled)
+        novelty = groups.novelty_from(self._material().data.rows[known][:GROUPED]) if known.any() else np.ones(
+            groups.count)
+        order = np.argsort(-groups.worth(novelty[groups.of], np.ones(len(some), bool)), kind="stable")
+        return free[some[groups.members(int(order[self.batch % len(order)]))]][:BATCH]
+
+    def _for_cover(self, found: Suggestions, free: np.ndarray) -> np.ndarray:
+        """What Neyman's allocation over clusters asks for."""
+        material, log = self._material(), self.app.workspace.labels
+        history = log.events()
+        seen = evidence(history, material, said(history, material, log.current()))
+        wanted = next_to_label(material, seen, BATCH, np.random.default_rng(self.batch))
+        return np.flatnonzero(np.isin(found.image_ids, wanted))
+
+    def _material(self) -> Material:
+        return material_of(self.app.workspace, run=self.found().facts["run"])[1]
+
+    def _refusals(self, found: Suggestions, places: np.ndarray, rule: Mapping[str, Any]) -> list[Act]:
+        best = found.best()[0]
+        return [Act("refuse", np.sort(found.image_ids[places[best[places] == term]]), "suggestion", int(term),
+                    found.facts["run"], rule) for term in np.unique(best[places])]
 
     def _of_one_term(self, found: Suggestions, free: np.ndarray) -> np.ndarray:
         """The surest suggestions of the term that has most of them left; terms take turns."""
@@ -171,29 +244,62 @@ class Learn(param.Parameterized):
         self.session.tell(text, undo=self.undo if undo else None)
 
 
+OWN_QUEUES: Mapping[str, Callable[[Learn, Suggestions, np.ndarray], np.ndarray]] = {
+    "sure": Learn._of_one_term, "sort": Learn._to_sort, "groups": Learn._new_kind, "cover": Learn._for_cover}
+
+
 def content(learn: Learn) -> dict[str, Any]:
     """Everything the board shows."""
     found = learn.suggestions()
     shown = {"queue": learn.queue, "queues": WHY, "learning": learn.learning(), "learnt": found is not None,
              "version": learn.app.images_version, "wanted": learn.wanted, "term": _term(learn), "batch": learn.batch,
-             "labelled": len(learn.current()[0]), "left": len(learn.app.columns) - len(learn.current()[0])}
+             "labelled": len(learn.current()[0]), "left": len(learn.app.columns) - len(learn.current()[0]),
+             "favourites": favourites(learn.session), "spent": _spent(learn)}
     if found is None:
         return {**shown, "images": []}
     ready, threshold = acceptable(found, learn.current()[0], learn.wanted)
     return {**shown, "images": _tiles(learn, found), "ready": len(ready), "threshold": threshold,
             "curve": _curve(found), "reliability": _reliability(found), "history": _history(learn),
-            "accuracy": float(found.facts["accuracy"])}
+            "accuracy": float(found.facts["accuracy"]), "expected": _expected(learn)}
+
+
+def _spent(learn: Learn) -> float | None:
+    """Seconds this person has worked on labels, without the pauses."""
+    person = learn.session.who()
+    return pace(standing(learn.app.workspace.labels.events()), person.id).seconds if person else None
+
+
+def _expected(learn: Learn) -> dict[str, Any] | None:
+    """Labels and seconds until the wanted share of first guesses is right, as the course of this campaign tells."""
+    past = learn.learnt_from()
+    told = forecast([facts["labels"] for facts in past], [facts["accuracy"] for facts in past], learn.wanted)
+    if told is None:
+        return None
+    person = learn.session.who()
+    seconds = None
+    if person and told.labels is not None:
+        mine = pace(standing(learn.app.workspace.labels.events()), person.id)
+        seconds = mine.seconds_left(max(told.labels - past[-1]["labels"], 0))
+    return {"labels": told.labels, "seconds": seconds}
 
 
 def _tiles(learn: Learn, found: Suggestions) -> list[dict[str, Any]]:
-    best, sure = found.best()
+    """Every image of the batch with its likeliest terms, the first as its suggestion: [id, name, share]."""
+    places = learn.places()
     images, terms = learn.current()
-    said = dict(zip(images.tolist(), terms.tolist(), strict=True)) if len(images) <= 200_000 else {}
-    names = learn.terms()
-    return [{"id": int(found.image_ids[place]), "term": names[int(best[place])].name,
-             "colour": names[int(best[place])].colour or "", "sure": round(float(sure[place]), 3),
-             "label": names[said[int(found.image_ids[place])]].name if int(found.image_ids[place]) in said else ""}
-            for place in learn.places()]
+    said_ = dict(zip(images.tolist(), terms.tolist(), strict=True)) if len(images) <= 200_000 else {}
+    names, P = learn.terms(), np.asarray(found.probabilities[places], np.float64)
+    order = np.argsort(-P, axis=1, kind="stable")[:, :OPTIONS]
+    options = [[[int(found.terms[at]), names[int(found.terms[at])].name, round(float(row[at]), 3)] for at in best]
+               for best, row in zip(order, P, strict=True)]
+    return [{"id": int(found.image_ids[place]), "term": mine[0][1], "colour": names[mine[0][0]].colour or "",
+             "sure": mine[0][2], "options": mine,
+             "label": names[said_[int(found.image_ids[place])]].name if int(found.image_ids[place]) in said_ else ""}
+            for place, mine in zip(places, options, strict=True)]
+
+
+def _ids_of(given: Mapping[int, int | None], term: int) -> np.ndarray:
+    return np.array(sorted(image for image, said_ in given.items() if said_ == term), np.int64)
 
 
 def _curve(found: Suggestions, most: int = 60) -> list[list[float]]:

@@ -26,12 +26,14 @@ class OneByOne:
 
 
 def begin(review: Review) -> None:
-    """Unlabelled images, those of the cluster on the table first, then cluster by cluster."""
+    """Unlabelled images, those of the cluster on the table first, then cluster by cluster; within each in random order,
+    so that what is labelled of a cluster is a sample of it."""
     now, done, here = review.arrangement(), review.labelled()["images"], review.current_cluster()
     open_ = ~np.isin(now.images, done)
     left = np.bincount(now.clusters, open_)
     left[here] = np.inf
-    order = np.lexsort((now.images, now.clusters, -left[now.clusters]))  # after this cluster those with most to do
+    chance = np.random.default_rng(here).random(len(now.images))
+    order = np.lexsort((chance, now.clusters, -left[now.clusters]))  # after this cluster those with most to do
     images = now.images[order][open_[order]]
     if not len(images):
         raise fail("one by one", "every image has its label", "there is nothing to add")

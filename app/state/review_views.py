@@ -31,7 +31,8 @@ def content(review: Review) -> dict[str, Any]:
         "run": review.atlas.run.id, "mode": review.mode, "question": QUESTIONS[review.mode], "cluster": cluster,
         "clusters": _clusters(review), "images": images, "ahead": ahead, "page": review.page,
         "pages": -(-len(review.members()) // ON_TABLE), "size": len(review.members()),
-        "term": _term(review.chosen_term()), "suggested": suggested(review, cluster), "favourites": _favourites(review),
+        "term": term_told(review.chosen_term()), "suggested": suggested(review, cluster),
+        "favourites": favourites(review.session),
         "pace": _pace(review), "grow": _grow(review), "check": _check(review), "version": review.app.images_version,
         "verify": _verify(review), "single": one_by_one.content(review) if review.mode == "single" else None,
         "plane": _plane(review), "lasso": review.lasso, "terms": _used_names(review),
@@ -41,15 +42,15 @@ def content(review: Review) -> dict[str, Any]:
 def found_terms(session: Session, typed: str) -> list[dict[str, Any]]:
     """Terms for a few letters typed."""
     person, workspace = session.who(), session.workspace
-    favourites = workspace.favourites.of(person.id).values() if person else ()
+    mine = workspace.favourites.of(person.id).values() if person else ()
     terms = session.app.kept("terms in order", workspace.vocabularies.all_terms)
-    return [_term(term) for term in search(terms, typed, 9, set(favourites))]
+    return [term_told(term) for term in search(terms, typed, 9, set(mine))]
 
 
 def suggested(review: Review, cluster: int) -> dict[str, Any] | None:
     """The term that is likely the cluster's, and the share of its images that speak for it."""
     found = review.suggested(cluster)
-    return None if found is None else {**_term(found[0]), "share": round(found[1], 3)}
+    return None if found is None else {**term_told(found[0]), "share": round(found[1], 3)}
 
 
 def _images(review: Review) -> tuple[list[dict[str, Any]], list[int]]:
@@ -97,20 +98,21 @@ def _clusters(review: Review) -> list[dict[str, Any]]:
             for number, size in sorted(sizes.items(), key=lambda pair: -pair[1])]
 
 
-def _term(term: Term | None) -> dict[str, Any] | None:
+def term_told(term: Term | None) -> dict[str, Any] | None:
     if term is None:
         return None
     return {"id": term.id, "name": term.name, "path": " > ".join(term.path), "colour": term.colour or "",
-            "notes": str(term.details.get("notes", ""))}
+            "notes": str(term.details.get("notes", "")), "examples": list(term.details.get("examples", ()))}
 
 
-def _favourites(review: Review) -> list[dict[str, Any]]:
-    person = review.session.who()
+def favourites(session: Session) -> list[dict[str, Any]]:
+    """The digit keys of who sits here, with their terms."""
+    person = session.who()
     if person is None:
         return []
-    terms = {term.id: term for term in review.terms()}
-    chosen = review.app.workspace.favourites.of(person.id)
-    return [{"key": key, **_term(terms[number])} for key, number in chosen.items() if number in terms]
+    terms = {term.id: term for term in session.app.kept("terms in order", session.workspace.vocabularies.all_terms)}
+    chosen = session.workspace.favourites.of(person.id)
+    return [{"key": key, **term_told(terms[number])} for key, number in chosen.items() if number in terms]
 
 
 def _pace(review: Review) -> dict[str, Any]:
@@ -135,7 +137,7 @@ def _grow(review: Review) -> dict[str, Any] | None:
 
 def _verify(review: Review) -> dict[str, Any] | None:
     state = review.verifying
-    return None if state is None else {"term": _term(state.term), "left": state.left}
+    return None if state is None else {"term": term_told(state.term), "left": state.left}
 
 
 def _plane(review: Review) -> dict[str, Any] | None:

@@ -1,13 +1,14 @@
-// Labels: words, agreement, history, files; each part is a module of its own that draws into one place.
+// Labels: words, agreement, history, cover, files; each part is a module of its own that draws into one place.
 
 import {h, redraw, whileShown} from "./dom.js"
 import {inOrder} from "./in_order.js"
+import {coverPart} from "./labels/cover.js"
 import {filesPart} from "./labels/files.js"
 import {historyPart} from "./labels/history.js"
 import {peoplePart} from "./labels/people.js"
 import {wordsPart} from "./labels/words.js"
 
-const DRAW = {words: wordsPart, people: peoplePart, history: historyPart, files: filesPart}
+const DRAW = {words: wordsPart, people: peoplePart, history: historyPart, cover: coverPart, files: filesPart}
 
 export function render({model}) {
   const {tell} = inOrder(model)

@@ -2,94 +2,151 @@
 
 import {h, redraw, s, whileShown} from "./dom.js"
 import {inOrder} from "./in_order.js"
-import {marksOf, thumbnail, tileOf} from "./marks.js"
+import {drags, thumbnail, tileOf} from "./marks.js"
 import {termField} from "./term_field.js"
-import {count} from "./told.js"
+import {count, time} from "./told.js"
 
 const percent = (share) => `${Math.round(100 * share)} %`
 const WIDTH = 232
 const HEIGHT = 120
+const NONE = -1 // of the suggestions: none of them
 
 export function render({model}) {
   const {tell, turn, ...order} = inOrder(model)
   const grid = h("div", {class: "tiles", role: "listbox", "aria-multiselectable": "true", "aria-label": "Batch"})
   const head = h("header", {class: "head"})
   const finder = termField(model, tell, (term) => tell("choose", {term}))
-  const chosen = h("div", {class: "chosen"}), rest = h("div")
-  const side = h("aside", {class: "side"}, h("div", {class: "term"}, chosen, finder.element), rest)
-  const marks = marksOf(grid, drawHead)
+  const chosen = h("div", {class: "chosen"}), favourites = h("div", {class: "favourites"}), rest = h("div")
+  const side = h("aside", {class: "side"}, h("div", {class: "term"}, chosen, finder.element, favourites), rest)
+  const picks = new Map() // place of the suggestion taken instead of the first, or NONE, by image
   let shown = ""
 
   const now = () => model.content
   const names = () => Object.keys(now().queues)
+  const images = () => now().images
+  const byHand = () => now().queue === "groups" // what is not marked is named, not accepted
+
+  // A click goes through the suggestions; after the last comes none of them, and then the first again.
+  function turned(image, shift) {
+    const at = picks.get(image.id) ?? 0
+    const next = at === NONE ? 0 : byHand() || shift || at + 1 >= image.options.length ? NONE : at + 1
+    if (next) picks.set(image.id, next)
+    else picks.delete(image.id)
+    drawPicks()
+  }
+
+  drags(grid, (ids) => { for (const id of ids) picks.set(id, NONE); drawPicks() })
+
+  function said(image) {
+    const at = picks.get(image.id) ?? 0
+    if (at === NONE) return [h("span", {class: "none"}, byHand() ? "not this" : "none of these")]
+    const [, name, sure] = image.options[at]
+    const words = at ? `${name}!` : image.label && image.label !== name ? `${image.label}, or ${name}?` : name
+    return [h("i", {style: `background:${(!at && image.colour) || "var(--line)"}`}), words, at ? "" : ` ${percent(sure)}`]
+  }
 
   function tile(image) {
-    const words = image.label && image.label !== image.term ? `${image.label}, or ${image.term}?` : image.term
     return tileOf(image.id, `Image ${image.id}, ${image.term}, ${percent(image.sure)}`, Boolean(image.label), thumbnail(image.id, 320, now().version),
-      (event) => marks.turn(image.id, event.shiftKey),
-      h("span", {class: "label"}, h("i", {style: `background:${image.colour || "var(--line)"}`}), words, ` ${percent(image.sure)}`))
+      (event) => turned(image, event.shiftKey), h("span", {class: "label"}, said(image)))
+  }
+
+  function drawPicks() {
+    for (const element of grid.children) {
+      const image = images().find((one) => one.id === Number(element.dataset.id))
+      const at = picks.get(image.id) ?? 0
+      element.classList.toggle("marked", at === NONE)
+      element.classList.toggle("other", at > 0)
+      element.setAttribute("aria-selected", String(at !== 0))
+      element.querySelector(".label").replaceChildren(...said(image))
+    }
+    drawHead()
   }
 
   function draw() {
-    const key = JSON.stringify(now().images)
+    const key = JSON.stringify(images())
     if (key !== shown) {
       shown = key
-      grid.replaceChildren(...now().images.map(tile))
+      grid.replaceChildren(...images().map(tile))
+      const there = new Set(images().map(({id}) => id))
+      for (const id of picks.keys()) if (!there.has(id)) picks.delete(id)
     }
     grid.dataset.batch = `${now().queue}-${now().batch}`
-    marks.keep()
+    drawPicks()
     drawSide()
   }
 
   function drawHead() {
-    const {queue, queues, learnt, learning, images, term} = now()
-    const choice = (name, at) => h("button", {class: name === queue ? "chip on" : "chip", "data-key": `queue-${name}`, "aria-pressed": String(name === queue), onclick: () => turn("queue", {name})}, name, h("kbd", {}, at + 1))
+    const {queue, queues, learnt, learning, term} = now()
+    const choice = (name) => h("button", {class: name === queue ? "chip on" : "chip", "data-key": `queue-${name}`, "aria-pressed": String(name === queue), onclick: () => turn("queue", {name})}, name)
     const button = (words, key, act, main) => h("button", {class: main ? "button main" : "button", "data-key": key, onclick: act}, words, h("kbd", {}, key))
-    const verbs = learnt && images.length ? [button(marks.size ? `Accept the other ${images.length - marks.size}` : `Accept ${images.length}`, "Enter", JUDGE.Enter, true),
-      button(`Name ${marks.size} ${term?.name ?? ""}`, "e", JUDGE.e), button("Next", "n", JUDGE.n)] : []
-    const question = learnt ? (images.length ? queues[queue] : "Nothing is left in this queue") : "Nothing was learnt yet: name images of two terms in Review, then press r"
+    const number = images().length, marked = picks.size
+    const main = byHand() ? `Name ${number - marked} ${term?.name ?? ""}` : marked ? `Accept, ${marked} changed` : `Accept ${number}`
+    const verbs = learnt && number ? [button(main, "Enter", JUDGE.Enter, true), marked ? button(`Name ${marked} ${term?.name ?? ""}`, "e", JUDGE.e) : null, button("Next", "n", JUDGE.n)] : []
+    const question = learnt ? (number ? queues[queue] : "Nothing is left in this queue") : "Nothing was learnt yet: name images of two terms in Review, then press r"
     redraw(head, h("div", {}, h("h1", {}, learning ? "Learning…" : "Learn"), h("p", {class: "soft"}, question)),
-      h("div", {class: "verbs", role: "group", "aria-label": "Queue"}, names().map(choice)), h("div", {class: "verbs"}, verbs, button("Learn", "r", KEYS.r)))
+      h("div", {class: "verbs", role: "group", "aria-label": "Queue"}, names().map(choice), h("kbd", {title: "The next one"}, "q")),
+      h("div", {class: "verbs"}, verbs.filter(Boolean), button("Learn", "r", KEYS.r), learnt ? button("Cluster again", "c", KEYS.c) : null))
   }
 
   function drawSide() {
-    const {learnt, accuracy, ready, threshold, wanted, labelled, left, term, curve, reliability, history} = now()
+    const {learnt, accuracy, ready, threshold, wanted, labelled, left, term, curve, reliability, history, spent, expected} = now()
     redraw(chosen, term ? h("span", {class: "chip on"}, h("i", {style: `background:${term.colour || "var(--line)"}`}), term.name) : h("span", {class: "soft"}, "No term chosen"))
+    redraw(favourites, now().favourites.map((one) => h("button", {class: one.id === term?.id ? "chip on" : "chip", "data-key": `key-${one.key}`, title: one.path, onclick: () => digit(one.key)}, h("i", {style: `background:${one.colour || "var(--line)"}`}), one.name, h("kbd", {}, one.key))))
     const slider = h("input", {type: "range", min: 0.7, max: 0.99, step: 0.01, value: wanted, "data-key": "wanted", "aria-label": "Share of accepted suggestions that should be right",
       onchange: (event) => tell("wanted", {share: Number(event.target.value)})})
-    const parts = [h("dl", {class: "pace"}, h("dt", {}, "Labelled"), h("dd", {"data-told": "labelled"}, count(labelled)),
-      h("dt", {}, "Left"), h("dd", {}, count(left)), ...(learnt ? [h("dt", {}, "First guess right"), h("dd", {}, percent(accuracy))] : []))]
+    const fact = (name, value, title) => [h("dt", {title}, name), h("dd", {}, value)]
+    const parts = [h("dl", {class: "pace"}, h("dt", {}, "Labelled"), h("dd", {"data-told": "labelled"}, count(labelled)), fact("Left", count(left)), spent === null ? [] : fact("Time spent", time(spent) || "0 s"),
+      learnt ? fact("First guess right", percent(accuracy)) : [],
+      learnt ? fact(`To ${percent(wanted)} right`, expected === null ? "after 3 learnings" : expected.labels === null ? "more than can be said" : `${count(expected.labels)} labels${expected.seconds ? `, ${time(expected.seconds)}` : ""}`, "By the course of this campaign: labels in all, and the time for those still missing") : [])]
     if (learnt) parts.push(
       h("div", {class: "accept"}, h("label", {}, `Accept unseen what is right at ${percent(wanted)}`, slider),
         h("button", {class: "button", disabled: !ready, "data-key": "sure", onclick: () => turn("sure")}, threshold === null ? "Not sure enough yet" : `Accept ${count(ready)} above ${threshold.toFixed(2)}`)),
-      plot("Accuracy against coverage", [curve.map(([x, y]) => [x, y]), curve.map(([x, , y]) => [x, y])], threshold === null ? null : coverage(curve, threshold)),
-      plot("Calibration: said, and right", [[[0, 0], [1, 1]], reliability.map(([x, y]) => [x, y])]),
-      plot("Accuracy by labels", [history.map(([labels, right], at) => [history.length > 1 ? at / (history.length - 1) : 0.5, right])]))
-    redraw(rest, parts)
+      plot("Accuracy against coverage", [curve.map(([x, y]) => [x, y]), curve.map(([x, , y]) => [x, y])], threshold === null ? null : coverage(curve, threshold), ["0 %", "of images decided", "100 %"]),
+      plot("Calibration: said, and right", [[[0, 0], [1, 1]], reliability.map(([x, y]) => [x, y])], null, ["0 %", "said", "100 %"]),
+      plot("Accuracy by labels", [history.map(([labels, right]) => [labels / Math.max(...history.map(([all]) => all), 1), right])], null, ["0", "labels", count(Math.max(...history.map(([all]) => all), 0))]))
+    redraw(rest, parts, h("p", {class: "soft"}, h("a", {href: "/labels?part=files"}, "Export labels")))
   }
 
   const coverage = (curve, threshold) => Math.max(...curve.filter(([, , , at]) => at >= threshold).map(([share]) => share), 0)
 
-  function plot(title, lines, mark = null) {
+  function plot(title, lines, mark, ends) {
     const points = (line) => line.map(([x, y]) => `${x * WIDTH},${HEIGHT - y * HEIGHT}`).join(" ")
     return h("figure", {class: "curve"}, h("figcaption", {class: "soft"}, title), s("svg", {viewBox: `-2 -2 ${WIDTH + 4} ${HEIGHT + 4}`, role: "img", "aria-label": title},
+      ...[0.25, 0.5, 0.75].map((y) => s("line", {x1: 0, x2: WIDTH, y1: HEIGHT * y, y2: HEIGHT * y, class: "rule"})),
       ...lines.map((line, at) => s("polyline", {points: points(line), class: `line${at}`})), ...lines.flatMap((line, at) => (line.length < 16 ? line.map(([x, y]) => s("circle", {cx: x * WIDTH, cy: HEIGHT - y * HEIGHT, r: 2.5, class: `dot${at}`})) : [])),
-      mark === null ? null : s("line", {x1: mark * WIDTH, x2: mark * WIDTH, y1: 0, y2: HEIGHT})))
+      mark === null ? null : s("line", {x1: mark * WIDTH, x2: mark * WIDTH, y1: 0, y2: HEIGHT})), h("div", {class: "ends soft"}, ends.map((word) => h("span", {}, word))))
+  }
+
+  function accept() {
+    if (!images().length) return
+    if (byHand()) turn("name", {images: images().map(({id}) => id).filter((id) => !picks.has(id))})
+    else turn("accept", {otherwise: [...picks].map(([id, at]) => [id, at === NONE ? null : images().find((one) => one.id === id).options[at][0]])})
+  }
+
+  function name(key = "") {
+    if (!picks.size) return
+    tell("name", {images: [...picks.keys()], key})
+    picks.clear()
+  }
+
+  function digit(key) {
+    if (picks.size && !byHand() && now().favourites.some((one) => one.key === key)) { if (!order.turning()) name(key) }
+    else tell("press", {key})
   }
 
   // What these say is about the images on the table: pressed while others are on their way, they are not heard.
   const seen = (act) => () => { if (!order.turning()) act() }
   const JUDGE = {
-    Enter: seen(() => now().images.length && turn("accept", {wrong: marks.list})), e: seen(() => tell("name", {images: marks.list})),
-    n: seen(() => turn("next")), i: seen(marks.invert),
+    Enter: seen(accept), e: seen(() => name()), n: seen(() => turn("next")),
+    i: seen(() => { for (const {id} of images()) picks.has(id) ? picks.delete(id) : picks.set(id, NONE); drawPicks() }),
   }
-  const KEYS = {...JUDGE, r: () => tell("learn"), z: () => turn("undo"), l: finder.focus, Escape: marks.clear}
+  const KEYS = {...JUDGE, r: () => tell("learn"), z: () => turn("undo"), c: () => tell("steer"), l: finder.focus, Escape: () => { picks.clear(); drawPicks() },
+    q: () => turn("queue", {name: names()[(names().indexOf(now().queue) + 1) % names().length]})}
   whileShown(model, document, "keydown", (event) => {
     const typing = event.composedPath().some((node) => ["INPUT", "TEXTAREA", "SELECT"].includes(node.tagName))
     if (typing || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return
     if (event.key === "Enter" && event.composedPath()[0].tagName === "BUTTON") return
-    const queue = /^[1-9]$/.test(event.key) ? names()[event.key - 1] : null
-    const act = queue ? () => turn("queue", {name: queue}) : KEYS[event.key]
+    const act = /^[0-9]$/.test(event.key) ? () => digit(event.key) : KEYS[event.key]
     if (!act) return
     event.preventDefault()
     act()

@@ -39,6 +39,28 @@ export function marksOf(grid, changed) {
   }
 }
 
+// Dragging from tile to tile: `painted(ids)` gets all that were passed, once the button is let go. A press on one tile
+// alone stays a click.
+export function drags(grid, painted) {
+  let passed = null
+  const under = (event) => grid.getRootNode().elementFromPoint(event.clientX, event.clientY)?.closest(".tile")
+  const note = (tile) => {
+    if (!tile || !passed || passed.includes(tile)) return
+    passed.push(tile)
+    if (passed.length > 1) for (const one of passed) one.classList.add("passed")
+  }
+  grid.addEventListener("pointerdown", (event) => { if (event.button === 0 && !event.shiftKey) { passed = []; note(under(event)) } })
+  grid.addEventListener("pointermove", (event) => { if (passed && event.buttons) note(under(event)) })
+  const over = () => {
+    const tiles = passed ?? []
+    passed = null
+    for (const tile of tiles) tile.classList.remove("passed")
+    if (tiles.length > 1) painted(tiles.map((tile) => Number(tile.dataset.id)))
+  }
+  grid.addEventListener("pointerup", over)
+  grid.addEventListener("pointerleave", over)
+}
+
 export const thumbnail = (id, size, version) => `/thumbnails/image/${id}/${size}.jpg?v=${version}`
 
 export function tileOf(id, title, done, picture, onclick, ...parts) {

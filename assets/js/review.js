@@ -3,7 +3,7 @@
 import {h, redraw, s, whileShown} from "./dom.js"
 import {inOrder} from "./in_order.js"
 import {lassoPlane} from "./lasso_plane.js"
-import {marksOf, thumbnail, tileOf} from "./marks.js"
+import {drags, marksOf, thumbnail, tileOf} from "./marks.js"
 import {oneByOne} from "./one_by_one.js"
 import {termField} from "./term_field.js"
 import {count, time} from "./told.js"
@@ -18,6 +18,7 @@ export function render({model}) {
   const now = () => model.content
   const marks = marksOf(grid, () => { plane.draw(); drawHead() })
   const plane = lassoPlane((ids) => marks.add(ids), (id) => marks.has(id))
+  drags(grid, (ids) => marks.add(ids))
   const single = oneByOne({tell, turn, now, changed: () => drawHead()})
   const aimField = h("input", {class: "find", type: "number", min: 0, "aria-label": "Number of the other cluster", onkeydown: aimed})
   const aimWords = h("label", {for: "aim"})
@@ -88,13 +89,14 @@ export function render({model}) {
     const row = (one) => h("button", {class: one.number === cluster ? "row on" : "row", "data-key": `cluster-${one.number}`, onclick: () => (aiming ? hit(one.number) : turn("open", {cluster: one.number})),
       "aria-label": `Cluster ${one.number}, ${one.size} images, ${Math.round(100 * one.done)} per cent labelled`}, h("span", {}, one.number),
     h("span", {class: "bar"}, h("i", {style: `width:${100 * one.done}%`})), h("span", {class: "number"}, count(one.size)))
-    redraw(chosen, term ? chip(term, null, true) : h("span", {class: "soft"}, "No term chosen"))
+    redraw(chosen, term ? chip(term, null, true) : h("span", {class: "soft"}, "No term chosen"), term?.notes ? h("p", {class: "notes soft"}, term.notes) : null,
+      term?.examples.length ? h("div", {class: "examples"}, term.examples.map((id) => h("img", {src: thumbnail(id, 128, now().version), alt: `Example of ${term.name}`}))) : null)
     redraw(words, suggested ? h("p", {class: "soft"}, "Suggested ", chip(suggested, "a"), ` ${Math.round(100 * suggested.share)} %`) : null,
       h("div", {class: "favourites"}, favourites.map((one) => chip(one, one.key, term?.id === one.id))))
     redraw(rest, grow ? curve(grow) : null,
       h("dl", {class: "pace"}, h("dt", {}, "Labelled"), h("dd", {"data-told": "labelled"}, count(pace.labelled)), h("dt", {}, "Left"), h("dd", {}, count(pace.left)),
         h("dt", {}, "An hour"), h("dd", {}, count(pace.per_hour)), h("dt", {}, "Time left"), h("dd", {}, pace.seconds_left === null ? "–" : time(pace.seconds_left))),
-      h("div", {class: "clusters", "aria-label": "Clusters"}, clusters.map(row)))
+      h("div", {class: "clusters", "aria-label": "Clusters"}, clusters.map(row)), h("p", {class: "soft"}, h("a", {href: "/labels?part=files"}, "Export labels")))
   }
 
   // The probability of every page, what is known of the cut, and the cut itself: drag or click to move it.
@@ -170,7 +172,10 @@ export function render({model}) {
   function digit(key) {
     const favourite = now().favourites.find((one) => one.key === key)
     if (now().mode === "single" && favourite) single.name(favourite.id)
-    else tell("press", {key})
+    else if (marks.size && favourite && !order.turning() && ["cluster", "verify"].includes(now().mode)) {
+      tell("press", {key})
+      JUDGE.e()
+    } else tell("press", {key})
   }
 
   whileShown(model, document, "keydown", (event) => {

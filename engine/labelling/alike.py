@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial import cKDTree
 from sklearn.cluster import KMeans
 
@@ -36,6 +37,14 @@ class Groups:
         far = cKDTree(self.centres[known]).query(self.centres)[0]
         return np.clip((far / max(typical, 1e-12) - 1) / 2, 0, 1)
 
+    def novelty_from(self, known_rows: np.ndarray) -> np.ndarray:
+        """The same against rows (n, D) that are known, where these are in no group."""
+        if self.count < 2 or not len(known_rows):
+            return np.ones(self.count)
+        typical = np.median(cKDTree(self.centres).query(self.centres, k=2)[0][:, 1])
+        far = cKDTree(known_rows).query(self.centres)[0]
+        return np.clip((far / max(typical, 1e-12) - 1) / 2, 0, 1)
+
     def worth(self, doubt: np.ndarray, open_: np.ndarray) -> np.ndarray:
         """What naming each group would tell (groups,): the doubt (N,) about its images that are still open (N,) bool.
         A name settles an image as far as it was in doubt, so large groups of doubtful images come first."""
@@ -61,3 +70,11 @@ def _grouped(rows: np.ndarray, together: int, rng: np.random.Generator) -> np.nd
     count = max(round(len(rows) / together), 1)
     model = KMeans(count, n_init=1, max_iter=30, random_state=int(rng.integers(2**31)))
     return np.unique(model.fit_predict(rows), return_inverse=True)[1]
+
+
+def side_by_side(rows: np.ndarray) -> np.ndarray:
+    """An order of rows (n, D) in which neighbours are alike: the leaves of their tree, turned so that neighbouring
+    leaves are as near as can be."""
+    if len(rows) < 3:
+        return np.arange(len(rows))
+    return leaves_list(linkage(np.asarray(rows, np.float64), "average", optimal_ordering=True))

@@ -250,3 +250,22 @@ def test_a_selection_named_in_the_address_opens_the_export_of_it(reef):
     labels = Labels(session, part="files")
     labels.export(saved.id)
     assert labels.form.shown["values"]["scope"] == f"selection:{saved.id}" and "3 images" in labels.form.shown["cost"]
+
+
+def test_cover_is_told_by_dive_and_fetched_as_a_table(reef):
+    ids = reef.library.columns("id")["id"]
+    rng = np.random.default_rng(0)
+    with reef.features.writer("deep", width=3, extractor={}) as features:
+        features.append(ids, rng.standard_normal((len(ids), 3)))
+    page = LabelsPage(Labels(Session(AppState(reef), "labels", person="Ann de Vries"), part="cover"))
+    told = shown(page)["groups"]
+    assert told[0]["name"] == "All dives" and len(told) == 1 + len(reef.library.groups())
+    shares = [row["estimate"] for row in told[0]["rows"]]
+    assert shares == sorted(shares, reverse=True) and shares[0] > 0
+    assert all(row["low"] <= row["estimate"] <= row["high"] for group in told for row in group["rows"])
+    act(page, "level", level=1)
+    assert {row["path"] for row in shown(page)["groups"][0]["rows"]} <= {"Biota", "Bedforms"} | {
+        found.path[0] for found in reef.vocabularies.all_terms()}
+    with TestClient(create_app(reef, ServerSettings(token="", run_jobs=False)), base_url="http://127.0.0.1") as client:
+        rows = list(csv.DictReader(io.StringIO(client.get("/api/v1/cover.csv?level=1").text)))
+    assert rows[0]["group"] == "All dives" and {"share", "low", "high", "method", "labelled"} <= set(rows[0])

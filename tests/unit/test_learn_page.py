@@ -1,13 +1,17 @@
 """Learn without a browser: batches, suggestions accepted and refused, thresholds, plots."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from app.pages.learn import LearnPage
 from app.state.app_state import AppState
-from app.state.learn import BATCH, WHY, Learn, content
+from app.state.learn import BATCH, SORTED, WHY, Learn, content
 from app.state.session import Session
 from engine.jobs import run_now
+from engine.labelling.cover_report import evidence
+from engine.labelling.material import said
 from engine.problems import BadInput
 from engine.workspace import Workspace
 from tests.unit.test_learning_commands import KINDS, filled
@@ -45,7 +49,7 @@ def test_before_anything_is_learnt_the_page_says_what_to_do(reef):
     learn = Learn(Session(AppState(reef[0]), "learn", person="Ann"))
     assert content(learn)["learnt"] is False
     with pytest.raises(BadInput, match="nothing was learnt yet"):
-        learn.accept([])
+        learn.accept({})
 
 
 @pytest.mark.parametrize("queue", list(WHY))
@@ -53,15 +57,18 @@ def test_every_queue_has_a_batch_without_repeats(learn, queue):
     learn.queue = queue
     places = learn.places()
     labelled = np.isin(learn.found().image_ids[places], learn.current()[0])
-    assert len(set(places.tolist())) == len(places) <= BATCH
-    assert labelled.all() if queue == "doubted" else (len(places) == BATCH and not labelled.any())
+    assert len(set(places.tolist())) == len(places) <= (SORTED if queue == "sort" else BATCH)
+    assert labelled.all() if queue == "doubted" else not labelled.any()
+    assert len(places) or queue == "doubted"
+    if queue not in ("doubted", "groups"):
+        assert len(places) == (SORTED if queue == "sort" else BATCH)
 
 
 def test_a_sure_batch_is_of_one_term_and_accepting_labels_it(learn, reef):
     shown = content(learn)["images"]
     assert len({image["term"] for image in shown}) == 1
     ids, wrong = [image["id"] for image in shown], [shown[0]["id"]]
-    learn.accept(wrong)
+    learn.accept(dict.fromkeys(wrong))
     now = learn.current()[0]
     assert np.isin(ids[1:], now).all() and ids[0] not in now
     assert right(learn, reef, ids) > 0.9
@@ -71,7 +78,7 @@ def test_a_sure_batch_is_of_one_term_and_accepting_labels_it(learn, reef):
 
 def test_a_refused_suggestion_is_not_made_again_once_learnt(learn, reef):
     image = content(learn)["images"][0]
-    learn.accept([image["id"]])
+    learn.accept({image["id"]: None})
     run_now(reef[0], "learn")
     learn.session.changed(images=False)
     found = learn.found()
@@ -125,3 +132,76 @@ def test_the_page_does_what_the_keys_say(learn, reef):
     page.act({"act": "next"})
     assert page.layout.content["batch"] == 1 and learn.wanted == 0.9
     assert len(reef[3]) == KINDS
+
+
+def test_images_called_otherwise_get_that_term_and_the_others_their_suggestion(learn, reef):
+    shown = content(learn)["images"]
+    other, refused = shown[0], shown[1]
+    second = other["options"][1][0]
+    assert len(other["options"]) == 3 and other["options"][0][1] == other["term"]
+    LearnPage(learn).act({"act": "accept", "otherwise": [[other["id"], second], [refused["id"], None]]})
+    now, terms = learn.current()
+    assert terms[now == other["id"]].tolist() == [second] and refused["id"] not in now
+    assert [event.kind for event in reef[0].labels.events()[-3:]] == ["label", "label", "refuse"]
+    assert [event.why for event in reef[0].labels.events()[-3:]] == ["suggestion", "manual", "suggestion"]
+
+
+def test_pages_to_be_sorted_have_alike_images_side_by_side(learn, reef):
+    learn.queue = "sort"
+    truth = dict(zip(reef[1].tolist(), reef[2].tolist(), strict=True))
+    kinds = [truth[int(image)] for image in learn.found().image_ids[learn.places()]]
+    runs = 1 + sum(a != b for a, b in pairwise(kinds))
+    mixed = np.random.default_rng(0).permutation(kinds)
+    assert runs < 0.8 * (1 + sum(a != b for a, b in pairwise(mixed.tolist())))
+
+
+def test_a_group_of_alike_images_is_named_at_once(learn, reef):
+    learn.queue = "groups"
+    page = LearnPage(learn)
+    images = [image["id"] for image in page.layout.content["images"]]
+    learn.choose_term(int(reef[3][1]))
+    page.act({"act": "name", "images": images[1:]})
+    now, terms = learn.current()
+    assert set(terms[np.isin(now, images[1:])].tolist()) == {int(reef[3][1])} and images[0] not in now
+    assert learn.batch == 1
+
+
+def test_a_digit_names_what_is_marked_and_a_free_one_takes_the_chosen_term(learn, reef):
+    page = LearnPage(learn)
+    image = content(learn)["images"][0]["id"]
+    page.act({"act": "press", "key": "7"})
+    assert "nothing lies on key 7" in learn.session.message.text
+    learn.choose_term(int(reef[3][0]))
+    page.act({"act": "press", "key": "7"})
+    learn.choose_term(int(reef[3][1]))
+    page.act({"act": "name", "images": [image], "key": "7"})
+    now, terms = learn.current()
+    assert terms[now == image].tolist() == [int(reef[3][0])]
+    assert [one["key"] for one in page.layout.content["favourites"]] == ["7"]
+
+
+def test_labels_for_cover_count_as_a_sample(learn, reef):
+    learn.queue = "cover"
+    learn.choose_term(int(reef[3][0]))
+    images = [image["id"] for image in content(learn)["images"]]
+    learn.give_term(images[:5])
+    material, history = learn._material(), reef[0].labels.events()
+    seen = evidence(history, material, said(history, material, reef[0].labels.current()))
+    assert seen.sampled[np.isin(material.image_ids, images[:5])].all()
+
+
+def test_time_spent_and_expected_are_told_after_three_learnings(learn, reef):
+    assert content(learn)["expected"] is None and content(learn)["spent"] > 0
+    made, ids, truth, terms = reef
+    for count in (20, 60):
+        for place in np.random.default_rng(count).permutation(400)[:count]:
+            made.labels.label(learn.who(), [ids[place]], terms[truth[place]])
+        run_now(made, "learn")
+    learn.session.changed(images=False)
+    told = content(learn)["expected"]
+    assert told is not None and (told["labels"] is None or told["labels"] >= len(learn.current()[0]) * 0.9)
+
+
+def test_clustering_again_is_queued_once_asked(learn):
+    LearnPage(learn).act({"act": "steer"})
+    assert "steer" in [job.kind for job in learn.app.queue.unfinished()]
