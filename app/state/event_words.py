@@ -7,6 +7,7 @@ from typing import Any
 from app.state.app_state import AppState
 from engine.workspace.events import Event, undone_numbers
 from engine.workspace.parts import parts_of
+from engine.workspace.segment_labels import count_of, names_segments
 
 WHY = {"manual": "by hand", "bulk": "of a selection", "review": "in review", "suggestion": "suggestion accepted",
        "crowd": "said by the crowd", "import": "imported", "verification": "verified", "resolved": "conflict settled",
@@ -14,7 +15,7 @@ WHY = {"manual": "by hand", "bulk": "of a selection", "review": "in review", "su
 KINDS = {"label": "named", "clear": "took the label away", "refuse": "refused", "part": "marked", "audit": "checked",
          "arrange": "rearranged", "revert": "reverted", "undo": "took back"}
 PARTS = {"point": "points", "box": "boxes", "circle": "circles", "line": "lines", "outline": "outlines",
-         "mask": "segments"}
+         "mask": "segments", "segment": "segments"}
 
 
 def told(app: AppState, events: Iterable[Event], image: int | None = None) -> list[dict[str, Any]]:
@@ -55,12 +56,12 @@ def _why(event: Event) -> str:
 def _counted(event: Event, image: int | None) -> str:
     shape = event.rule.get("shape", "point")
     if image is None:
-        return PARTS.get(shape, shape)
-    count = Counter(part.image for part in parts_of(event))[image]
+        return f"{event.rule['segments']:,} segments" if names_segments(event) else PARTS.get(shape, shape)
+    count = count_of(event, image) if names_segments(event) else Counter(p.image for p in parts_of(event))[image]
     return f"{count} {PARTS.get(shape, shape) if count != 1 else shape}"
 
 
 def _parts(event: Event, image: int | None) -> list[dict[str, Any]]:
-    if event.kind != "part" or image is None:
+    if event.kind != "part" or image is None or names_segments(event):  # segments are shown as such
         return []
     return [{"shape": part.shape, "numbers": list(part.numbers)} for part in parts_of(event) if part.image == image]

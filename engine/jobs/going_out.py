@@ -1,7 +1,7 @@
 """Gathers what an export needs: images, the labels that hold or held, their certainty, clusters, tracks."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.exchange.imos import track_in
 from engine.exchange.outgoing import BULK, PREDICTED, VERIFIED, Outgoing, PartSaid, Picture, Place, Said, Track
-from engine.exchange.shapes import runs
+from engine.exchange.shapes import mask_of, runs
 from engine.exchange.tables import MAX_BYTES, read_table
 from engine.features.mask_file import MaskFile
 from engine.features.masks import point_labels
@@ -19,7 +19,8 @@ from engine.problems import BadInput, fail, unknown
 from engine.progress import OnStep, Progress, ignore
 from engine.workspace import Group, Image, Run, Workspace
 from engine.workspace.events import Event, standing
-from engine.workspace.parts import Part, parts_of
+from engine.workspace.parts import parts_of
+from engine.workspace.segment_labels import names_segments, segments_of
 from engine.workspace.vocabularies import Term
 
 UNSEEN = frozenset({"bulk", "crowd"})  # reasons for which a person did not look at every image
@@ -118,13 +119,23 @@ class _Speaker:
     def parts(self, wanted: set[int]) -> dict[int, list[PartSaid]]:
         found: dict[int, list[PartSaid]] = defaultdict(list)
         for event in standing(list(self._events.values())):
-            for part in parts_of(event) if event.kind == "part" else ():
-                if part.image in wanted:
-                    found[part.image].append(self._part(part))
+            if event.kind == "part":
+                for image, shape, numbers in self._marked(event, wanted):
+                    found[image].append(PartSaid(self.of_event(event), shape, numbers))
         return found
 
-    def _part(self, part: Part) -> PartSaid:
-        return PartSaid(self.of_event(part.event), part.shape, part.numbers)
+    def _marked(self, event: Event, wanted: set[int]) -> Iterator[tuple[int, str, tuple[float, ...]]]:
+        """(image, shape, numbers) of the parts of an act; segments by their masks, as small as those are kept."""
+        if not names_segments(event):
+            yield from ((part.image, part.shape, part.numbers) for part in parts_of(event) if part.image in wanted)
+            return
+        images, numbers = segments_of(event)
+        masks = MaskFile(self._workspace.folder / "features" / event.rule["features"])
+        found, first = np.unique(images, return_index=True)
+        for image, mine in zip(found.tolist(), np.split(numbers, first[1:]), strict=True):
+            if image in wanted and image in masks:
+                mask = masks[image]
+                yield from ((image, "mask", runs(mask == number)) for number in mine.tolist())
 
     def _probability(self, run_id: int, image: int) -> float | None:
         if run_id not in self._runs:
@@ -159,9 +170,17 @@ def _pictures(workspace: Workspace, wanted: Wanted, speaker: _Speaker, clusterin
         for image in workspace.library.images(wanted.images[at:at + AT_ONCE].tolist()):
             place = _place(image, groups, collections)
             said = speaker.of_image(labelled[image.id], image.id) if image.id in labelled else None
-            found.append(Picture(image, *place, said, tuple(parts.get(image.id, ())),
+            mine = tuple(_sized(part, image) for part in parts.get(image.id, ()))
+            found.append(Picture(image, *place, said, mine,
                                  *clustering.of_image.get(image.id, (None, None))))
     return sorted(found, key=_order)
+
+
+def _sized(part: PartSaid, image: Image) -> PartSaid:
+    """A mask at the size of its image."""
+    if part.shape != "mask" or part.numbers[:2] == (image.height, image.width):
+        return part
+    return replace(part, numbers=runs(_enlarged(mask_of(part.numbers), image.height, image.width)))
 
 
 def _place(image: Image, groups: Mapping[int, Group], collections: Mapping[int, str]) -> tuple[str, str]:

@@ -16,6 +16,7 @@ import numpy as np
 from engine.problems import fail, unknown
 from engine.workspace.events import Event, standing
 from engine.workspace.labels import Act
+from engine.workspace.segment_labels import SEGMENT, names_segments, segments_of
 
 # How many numbers each shape takes; None: any number above. All in pixels of the image as it is on disk, x to the right
 # and y down from the top left corner.
@@ -61,8 +62,17 @@ def standing_parts(events: Sequence[Event]) -> Iterator[Part]:
 
 
 def parts_of(event: Event) -> Iterator[Part]:
+    if names_segments(event):
+        yield from (Part(*pair, event) for pair in _segments(event))
+        return
     for image, numbers in _unpacked(event.rule["parts"]):
         yield Part(image, event.rule["shape"], tuple(numbers), event)
+
+
+def _segments(event: Event) -> Iterator[tuple[int, str, tuple[int]]]:
+    """As parts whose one number is that in the mask the rule's feature set has of the image."""
+    for image, number in zip(*(each.tolist() for each in segments_of(event)), strict=True):
+        yield image, SEGMENT, (number,)
 
 
 def _packed(parts: Sequence[tuple[int, Sequence[float]]]) -> str:
