@@ -2,7 +2,21 @@
 
 from fastapi import FastAPI
 
-from app.api import assets, crowd, explore, health, images, jobs, labels, library, people, runs, search, thumbnails
+from app.api import (
+    assets,
+    crowd,
+    explore,
+    health,
+    images,
+    jobs,
+    labels,
+    library,
+    people,
+    runs,
+    search,
+    segments,
+    thumbnails,
+)
 from app.api.memory import Memory
 from app.api.rates import Permits
 
@@ -16,8 +30,8 @@ PREFIX = "/api/v1"
 def include(api: FastAPI) -> None:
     """Adds every route; a new part of the interface is a module with a router and one word here."""
     api.state.crowd_permits, api.state.crowd_memory = Permits(), Memory()
-    for part in (library, images, runs, jobs, people, search, explore, labels, crowd):
+    for part in (library, images, runs, jobs, people, search, explore, segments, labels, crowd):
         api.include_router(part.router, prefix=PREFIX)
-    for part in (health, thumbnails, assets):
-        api.include_router(part.router)
+    for part in (health.router, thumbnails.router, segments.pictures, assets.router):
+        api.include_router(part)
     api.include_router(crowd.pages)

@@ -15,7 +15,7 @@ from app.api.images import described
 from app.api.needs import FOR_EVER, State
 from app.state.app_state import AppState
 from app.state.atlas import Atlas, atlas_of
-from app.state.segments import has_segments, overlay
+from app.state.segments import has_segments
 from app.state.suggested import suggestion_of
 from app.state.terms import labelled
 
@@ -50,16 +50,6 @@ def around(image_id: int, app: State, run: int | None = None) -> dict[str, Any]:
             "probability": probability if np.isfinite(probability) else None,
             "label": " › ".join(told.terms[label].path) if label >= 0 else None, "track": _neighbours(atlas, at),
             "segments": has_segments(app, atlas, image_id), "suggestion": suggestion_of(app, image_id)}
-
-
-@router.get("/images/{image_id}/segments.png", responses={200: {"content": {"image/png": {}}}}, response_class=Response)
-def segments(image_id: int, app: State, run: int | None = None) -> Response:
-    """The borders of an image's segments, and where the run clustered them their colours, on transparent ground."""
-    atlas = atlas_of(app, run)
-    if not has_segments(app, atlas, image_id):
-        raise missing(f"image {image_id}", "has no segments", "describe it with `benthoscope features --kind segments`")
-    return Response(overlay(app, atlas, image_id), media_type="image/png",
-                    headers={"cache-control": "private, no-cache"})
 
 
 @router.get("/selections")

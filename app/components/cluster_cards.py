@@ -6,7 +6,7 @@ from app.components.telling import Telling
 
 
 class ClusterCards(Telling):
-    """Tells {act: open | cluster | reveal, cluster, how}, {act: show, id, cluster}."""
+    """Tells {act: open | cluster | reveal, cluster, how}, {act: show, id, cluster}, {act: object, object}."""
 
     _module = "explore/cards"
     _styles = ("parts", "explore")
@@ -16,6 +16,9 @@ class ClusterCards(Telling):
     open = param.List(default=[], doc="Numbers of those shown alone.")
     dives = param.List(default=[], doc="Names of the dives.")
     colours = param.List(default=[], doc="The colour of every cluster.")
+    cut = param.String(default="", doc="Which cutting into segments the crops are of; empty where there are none.")
+    object_colours = param.List(default=[], doc="The colour of every object.")
+    object_names = param.List(default=[], doc="What every object is called.")
     version = param.Integer(default=1, doc="Of the workspace.")
     kind = param.String(default="exemplars", doc="Which images stand for a cluster.")
     kind_choices = param.List(default=[], doc="[value, words].")

@@ -28,7 +28,8 @@ CROWD = "crowd"  # slug of the page that asks the crowd, where there is one
 # What has to be drawn anew when a parameter of the view model changes.
 FOLLOW: Mapping[str, tuple[str, ...]] = {
     "run": ("images", "colours", "order", "mask", "selection", "cards", "plane", "map", "strip", "bar"),
-    "cluster": ("mask", "open", "bar"), "dive": ("mask", "strip", "bar"), "term": ("mask", "bar"),
+    "cluster": ("mask", "open", "bar"), "object": ("mask", "bar"),
+    "dive": ("mask", "strip", "bar"), "term": ("mask", "bar"),
     "state": ("mask", "bar"), "scope": ("mask", "bar"), "colour": ("colours", "bar"), "order": ("order", "bar"),
     "descending": ("order", "bar"), "group": ("order", "bar"), "pinned": ("order", "bar"),
     "projection": ("plane", "bar"), "cards": ("cards", "plane"), "sorted": ("cards",), "only": ("cards",),

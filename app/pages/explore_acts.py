@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.state import explore_words as words
 from app.state import selection_acts as acts
+from app.state.object_acts import name_segment
 from app.state.wire import unpacked
 
 if TYPE_CHECKING:
@@ -53,6 +54,16 @@ def _reveal(page: "ExplorePage", told: Told) -> None:
     page.explore.cluster = sorted({*page.explore.cluster, number})
 
 
+def _object(page: "ExplorePage", told: Told) -> None:
+    """An object on a card or in an image: all images that contain it; the same again shows all."""
+    number = int(told["object"])
+    page.explore.object = [] if page.explore.object == [number] else [number]
+
+
+def _segment(page: "ExplorePage", told: Told) -> None:
+    name_segment(page.explore.session, page.explore.atlas, int(told["id"]), int(told["number"]), str(told["word"]))
+
+
 def _pin(page: "ExplorePage", told: Told) -> None:
     image_id = int(told["id"])
     page.explore.pin(None if page.explore.pinned == image_id else image_id)
@@ -98,7 +109,7 @@ def _invert(page: "ExplorePage", told: Told) -> None:
 ACTS: Mapping[str, Callable[["ExplorePage", Told], None]] = {
     "select": _select, "pick": _pick, "cluster": _cluster, "dive": _dive, "strip": _strip, "show": _show,
     "reveal": _reveal, "pin": _pin, "set": _set, "umap": _umap, "crowd": _crowd, "invert": _invert,
-    "labels": _export, "accept": _accept,
+    "object": _object, "segment": _segment, "labels": _export, "accept": _accept,
     "open": lambda page, told: page.explore.open_cluster(int(told["cluster"])),
     "clear": lambda page, told: page.explore.selection.clear(),
     "back": lambda page, told: page.explore.selection.back(),

@@ -10,8 +10,13 @@ from app.state.app_state import AppState
 from app.state.atlas import Atlas
 from app.state.colouring import cluster_colours
 from app.state.exemplar_book import book_of
+from app.state.object_book import stand_ins
+from app.state.objects import objects_of
 from app.state.shapes import shapes_of
 from app.state.terms import Labelled, labelled
+
+LEAST = 0.005  # share of a cluster's segments below which an object is not told of
+SHOWN = 6      # objects shown by a segment
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,8 @@ class Card:
     nearest: tuple[int, ...]
     probability: float | None    # mean of the members
     images: tuple[int, ...]      # ids of those that stand for it
+    objects: tuple[tuple[int, float], ...] = ()  # (object, share of the segments), the commonest first
+    crops: tuple[tuple[int, int, int], ...] = ()  # (object, image, segment) that show the commonest objects
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -68,8 +75,19 @@ def card(app: AppState, atlas: Atlas, number: int, kind: str) -> Card:
         None if shapes is None else round(float(shapes.spread[number]), 3),
         () if shapes is None else tuple(shapes.nearest(number)),
         round(float(np.nanmean(sure)), 4) if np.isfinite(sure).any() else None,
-        tuple(atlas.columns.ids[book.of(number, kind)].tolist()),
+        tuple(atlas.columns.ids[book.of(number, kind)].tolist()), *_made_of(app, atlas, number),
     )
+
+
+def _made_of(app: AppState, atlas: Atlas, number: int) -> tuple[tuple, tuple]:
+    """The objects of a cluster and segments that show them; nothing where the run knows no objects."""
+    objects = objects_of(app, atlas)
+    if objects is None:
+        return (), ()
+    shares = objects.by_image_cluster(atlas)[number]
+    order = [int(at) for at in np.argsort(-shares, kind="stable") if shares[at] >= LEAST]
+    typical = [(at, *segment) for at in order[:SHOWN] for segment in stand_ins(app, objects, "typical", at)[:1]]
+    return tuple((at, round(float(shares[at]), 4)) for at in order), tuple(typical)
 
 
 def label_state(found: Labelled, members: np.ndarray) -> tuple[str, float, float]:

@@ -26,7 +26,7 @@ def compared(mixtures: np.ndarray) -> Comparison:
     """Of (G, K) shares whose rows add up to 1; rows of zeros are as far as can be from all others."""
     distance = jensen_shannon(mixtures)
     by_cluster = mixtures.T / np.maximum(mixtures.T.sum(1, keepdims=True), 1e-12)
-    return Comparison(distance, _order(distance), _order(jensen_shannon(by_cluster)))
+    return Comparison(distance, side_by_side(distance), side_by_side(jensen_shannon(by_cluster)))
 
 
 def jensen_shannon(shares: np.ndarray) -> np.ndarray:
@@ -44,7 +44,8 @@ def _entropy(shares: np.ndarray) -> np.ndarray:
     return -(shares * np.log2(np.where(shares > 0, shares, 1))).sum(-1)
 
 
-def _order(distance: np.ndarray) -> np.ndarray:
+def side_by_side(distance: np.ndarray) -> np.ndarray:
+    """(n,) an order of what is so far from each other, in which near ones are neighbours."""
     if len(distance) < 3:
         return np.arange(len(distance))
     condensed = squareform(distance, checks=False)

@@ -11,6 +11,7 @@ from app.state.atlas import Atlas, atlas_of
 from app.state.cards import FILTERS, ORDERS, Card, cards
 from app.state.colouring import Colouring, colour_choices, colouring
 from app.state.exemplar_book import KINDS
+from app.state.objects import Objects, objects_of
 from app.state.ordering import GROUPINGS, order_choices, ordered
 from app.state.projections import METHODS, Plane, has_projection, plane
 from app.state.selection import NOTHING, Selection
@@ -19,7 +20,7 @@ from app.state.terms import labelled
 
 STATES = {"all": "All", "labelled": "Labelled", "unlabelled": "Not labelled"}
 PANES = ("", "clusters", "embedding", "map", "gallery")
-IN_ADDRESS = ("run", "cluster", "dive", "term", "state", "colour", "order", "descending", "group", "pinned",
+IN_ADDRESS = ("run", "cluster", "object", "dive", "term", "state", "colour", "order", "descending", "group", "pinned",
               "projection", "cards", "sorted", "only", "pane", "saved")
 
 
@@ -31,6 +32,7 @@ class Explore(param.Parameterized):
 
     run = param.Integer(default=None, allow_None=True, doc="Number of the run; None is the current one.")
     cluster = param.List(default=[], item_type=int, doc="Clusters shown; none means all.")
+    object = param.List(default=[], item_type=int, doc="Objects that shown images all contain; none means any.")
     dive = param.List(default=[], item_type=int, doc="Ids of the dives or albums shown; none means all.")
     term = param.Integer(default=None, allow_None=True, doc="Id of the label shown; None means any.")
     state = param.Selector(default="all", objects=list(STATES), doc="Only labelled images, or only the others.")
@@ -65,7 +67,16 @@ class Explore(param.Parameterized):
     def atlas(self) -> Atlas:
         return atlas_of(self.app, self.run)
 
+    @property
+    def objects(self) -> Objects | None:
+        return objects_of(self.app, self.atlas)
+
     # --- what is shown
+
+    def objects_sought(self) -> list[int]:
+        """Those of the filter that the run has."""
+        known = self.objects.clusters if self.object and self.objects else 0
+        return [number for number in self.object if 0 <= number < known]
 
     def shown(self) -> np.ndarray:
         """(N,) bool: the images that pass all filters."""
@@ -75,6 +86,8 @@ class Explore(param.Parameterized):
             passing &= np.isin(atlas.labels, self.cluster)
         if self.dive:
             passing &= np.isin(atlas.columns.group_ids, self.dive)
+        for number in self.objects_sought():
+            passing &= self.objects.shows(number, atlas)
         return passing & self._label_passes()
 
     def _label_passes(self) -> np.ndarray | bool:
@@ -88,7 +101,7 @@ class Explore(param.Parameterized):
 
     @property
     def filtered(self) -> bool:
-        return bool(self.cluster or self.dive or self.term is not None or self.state != "all")
+        return bool(self.cluster or self.objects_sought() or self.dive or self.term is not None or self.state != "all")
 
     def in_gallery(self) -> np.ndarray:
         """(N,) bool: what was selected in another view, where there is such; otherwise all that passes the filters.
@@ -134,7 +147,7 @@ class Explore(param.Parameterized):
 
     def show_all(self) -> None:
         """Takes every filter away."""
-        self.param.update(cluster=[], dive=[], term=None, state="all")
+        self.param.update(cluster=[], object=[], dive=[], term=None, state="all")
 
     def open_cluster(self, number: int) -> None:
         """Shows one cluster in all views; the same again shows all."""

@@ -10,8 +10,10 @@ import numpy as np
 from app.state import explore_words as words
 from app.state.cards import FILTERS, ORDERS
 from app.state.colouring import GREY, cluster_colours
+from app.state.colours import distinct
 from app.state.exemplar_book import KINDS, book_of
 from app.state.explore import Explore
+from app.state.object_terms import words as object_words
 from app.state.ordering import GROUPINGS
 from app.state.outlines import outlines
 from app.state.terms import all_terms, labelled
@@ -70,10 +72,20 @@ def cards(explore: Explore) -> Values:
     return {"cards": {
         "cards": [card.as_json() for card in explore.cards_shown()], "total": atlas.clusters, "version": app.version,
         "dives": [found.group.name for found in atlas.groups], "colours": cluster_colours(atlas.clusters),
-        "open": list(explore.cluster), "kind": explore.cards, "order": explore.sorted, "only": explore.only,
+        **_objects(explore), "open": list(explore.cluster), "kind": explore.cards, "order": explore.sorted,
+        "only": explore.only,
         "kind_choices": [list(pair) for pair in KINDS.items()], "word": explore.word,
         "order_choices": [[name, title] for name, (title, _) in ORDERS.items()],
         "only_choices": [[name, title] for name, (title, _) in FILTERS.items()]}}
+
+
+def _objects(explore: Explore) -> dict[str, Any]:
+    """Colours and names of the objects that clusters are made of."""
+    found = explore.objects
+    if found is None:
+        return {"cut": "", "object_colours": [], "object_names": []}
+    return {"cut": found.features.folder.name, "object_colours": distinct(found.clusters),
+            "object_names": object_words(explore.app, found)}
 
 
 def plane(explore: Explore) -> Values:

@@ -5,6 +5,7 @@ from typing import Any
 
 from app.state.colouring import colour_choices
 from app.state.explore import STATES, Explore
+from app.state.object_terms import words
 from app.state.ordering import GROUPINGS, order_choices
 from app.state.projections import METHODS
 from app.state.terms import all_terms
@@ -50,6 +51,9 @@ def filters(explore: Explore) -> list[dict[str, Any]]:
     """Every filter that is on: its kind, its id and words for it."""
     atlas, names = explore.atlas, {found.group.id: found.group.name for found in explore.atlas.groups}
     shown = [{"kind": "cluster", "id": number, "text": f"Cluster {number}"} for number in explore.cluster]
+    if explore.objects_sought():
+        called = words(explore.app, explore.objects)
+        shown += [{"kind": "object", "id": number, "text": called[number]} for number in explore.objects_sought()]
     shown += [{"kind": "dive", "id": number, "text": names[number]} for number in explore.dive if number in names]
     if explore.term is not None and explore.term in all_terms(explore.app):
         shown.append({"kind": "term", "id": explore.term, "text": all_terms(explore.app)[explore.term].name})
@@ -68,7 +72,7 @@ def without(explore: Explore, kind: str, number: int) -> None:
         explore.term = None
     elif kind == "scope":
         explore.selection.clear()
-    elif kind in ("cluster", "dive"):
+    elif kind in ("cluster", "object", "dive"):
         setattr(explore, kind, [known for known in getattr(explore, kind) if known != number])
 
 

@@ -1,6 +1,7 @@
 """The segments of an image as a transparent picture to lay over it: borders, and colours where a run clustered them."""
 
 import io
+import zlib
 
 import numpy as np
 from PIL import Image
@@ -33,14 +34,25 @@ def overlay(app: AppState, atlas: Atlas, image_id: int) -> bytes:
     mask = masks(app, features)[image_id]
     picture = np.zeros((*mask.shape, 4), np.uint8)
     labels = labels_of(atlas, features, image_id)
-    if labels is not None:
-        colours = np.array([[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in
-                            distinct(int(labels.max(initial=0)) + 1)], np.uint8)
-        picture[..., :3], picture[..., 3] = colours[labels][mask], COVER
+    if labels is not None and len(labels) > mask.max(initial=0):
+        coloured = labels[mask] >= 0
+        picture[coloured, :3] = rgb(int(labels.max(initial=0)) + 1)[labels[mask][coloured]]
+        picture[coloured, 3] = COVER
     picture[borders(mask)] = 255
     held = io.BytesIO()
     Image.fromarray(picture, "RGBA").save(held, "PNG", compress_level=3)
     return held.getvalue()
+
+
+def rgb(count: int) -> np.ndarray:
+    """(count, 3) uint8: the colours of objects."""
+    return np.array([[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in distinct(count)], np.uint8)
+
+
+def packed_mask(app: AppState, features: FeatureSet, image_id: int) -> bytes:
+    """Height, width, and the segment of every pixel row by row, as little-endian uint16 compressed by zlib."""
+    mask = masks(app, features)[image_id]
+    return zlib.compress(np.concatenate([mask.shape, mask.ravel()]).astype("<u2").tobytes(), 1)
 
 
 def borders(mask: np.ndarray) -> np.ndarray:
@@ -52,12 +64,18 @@ def borders(mask: np.ndarray) -> np.ndarray:
 
 
 def labels_of(atlas: Atlas, features: FeatureSet, image_id: int) -> np.ndarray | None:
-    """The cluster of every segment of an image; None where the run did not cluster these segments."""
+    """The cluster of every segment of an image, -1 where the run left one out; None where it knows none of them."""
     run = atlas.run
     if run is None or run.features != features.name or LABELS not in arrays_of(run):
         return None
-    at = int(np.flatnonzero(features.image_ids == image_id)[0])
-    return np.asarray(run.array(LABELS)[features.offsets[at] : features.offsets[at + 1]])
+    rows = rows_of_image(features, image_id)
+    return np.asarray(run.array(LABELS)[rows.start : rows.stop])
+
+
+def rows_of_image(features: FeatureSet, image_id: int) -> range:
+    """Rows of the set, one for every segment of the image in the order of their numbers; empty for one it lacks."""
+    at = np.flatnonzero(np.asarray(features.image_ids) == image_id)
+    return range(*map(int, features.offsets[at[0] : at[0] + 2])) if len(at) else range(0)
 
 
 def masks(app: AppState, features: FeatureSet) -> MaskFile:

@@ -7,6 +7,7 @@ import numpy as np
 
 from app.state.atlas import Atlas
 from app.state.explore import Explore
+from app.state.session import Session
 from app.state.suggested import suggestions
 from app.state.terms import all_terms
 from engine.labelling.accepting import suggestion_acts
@@ -42,7 +43,7 @@ def label(explore: Explore, word: str) -> None:
     who, ids = _who(explore), explore.selected_ids()
     if not len(ids):
         raise fail("selection", "holds no images", "select some first")
-    workspace, term = explore.app.workspace, term_for(explore, word)
+    workspace, term = explore.app.workspace, term_for(explore.session, word)
     run = explore.atlas.run
     event = workspace.labels.label(who.id, ids, term.id, why="bulk", run_id=run.id if run else None,
                                    rule={"selection": dict(explore.selection.origin)})
@@ -51,17 +52,17 @@ def label(explore: Explore, word: str) -> None:
                          undo=lambda: workspace.labels.undo(who.id, event))
 
 
-def term_for(explore: Explore, word: str) -> Term:
+def term_for(session: Session, word: str) -> Term:
     """The term with this name or path (parts parted by " > "), made where it is new."""
     path = tuple(part.strip() for part in word.split(">") if part.strip())
     if not path:
         raise fail("label", "is empty", "type a word or choose a term")
-    for term in all_terms(explore.app).values():
+    for term in all_terms(session.app).values():
         if path in (term.path, (term.name,)):
             return term
-    vocabularies = explore.app.workspace.vocabularies
+    vocabularies = session.workspace.vocabularies
     made = vocabularies.add(OWN_WORDS, [NewTerm(path[:depth]) for depth in range(1, len(path) + 1)])
-    explore.session.changed(images=False)
+    session.changed(images=False)
     return next(term for term in vocabularies.terms(made.id) if term.path == path)
 
 

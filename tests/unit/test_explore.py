@@ -322,7 +322,7 @@ def test_labelling_a_selection_is_one_event_and_can_be_taken_back(explore):
 def test_a_known_term_is_found_by_its_name_alone(explore):
     explore.select_cluster(1)
     selection_acts.label(explore, "Biota > Kelp")
-    assert selection_acts.term_for(explore, "Kelp").path == ("Biota", "Kelp")
+    assert selection_acts.term_for(explore.session, "Kelp").path == ("Biota", "Kelp")
     assert len(explore.app.workspace.vocabularies.all()) == 1
 
 

@@ -3,7 +3,7 @@
 import {h, icon} from "../dom.js"
 import {count} from "../told.js"
 import {how} from "./plane.js"
-import {thumbnail} from "./wire.js"
+import {segmentCrop, thumbnail} from "./wire.js"
 
 export function render({model}) {
   const list = h("div", {class: "cards", role: "list"})
@@ -13,7 +13,7 @@ export function render({model}) {
   const draw = () => {
     const kept = new Map()
     const elements = model.cards.map((card) => {
-      const key = JSON.stringify([card, model.open.includes(card.number), model.version])
+      const key = JSON.stringify([card, model.open.includes(card.number), model.version, model.cut, card.objects.map(([number]) => model.object_names[number])])
       const element = state.drawn.get(key) ?? drawn(model, card)
       kept.set(key, element)
       return element
@@ -24,7 +24,7 @@ export function render({model}) {
     none.textContent = model.total ? "No cluster passes the filter." : model.empty
   }
   toolbar(model, tools)
-  for (const name of ["cards", "open", "version"]) model.on(name, draw)
+  for (const name of ["cards", "open", "version", "object_names", "object_colours", "cut"]) model.on(name, draw)
   draw()
   return h("div", {class: "cardpane"}, tools, list, none)
 }
@@ -51,7 +51,7 @@ function drawn(model, card) {
       h("span", {class: "size", title: `${(100 * card.share).toFixed(1)} % of all images`}, count(card.size))),
     h("div", {class: "standins"}, card.images.map((id) => h("button", {class: "near", title: `Image ${id}`, onclick: act({act: "show", id, cluster: card.number})},
       h("img", {src: thumbnail(id, 128, model.version), alt: "", loading: "lazy"})))),
-    dives(model, card),
+    dives(model, card), objects(model, card, act),
     h("footer", {}, labelled(card), spread(card), h("span", {class: "space"}), ...card.nearest.map((number) => h("button", {class: "chip", title: `Cluster ${number} is near`,
       onclick: act({act: "reveal", cluster: number})}, h("i", {class: "dot", style: `background: ${model.colours[number]}`}), String(number)))),
     h("div", {class: "acts"}, h("button", {class: "button", onclick: act({act: "open", cluster: card.number})}, icon(open ? "filter_alt_off" : "filter_alt"), open ? "Show all" : "Show only"),
@@ -69,6 +69,26 @@ function dives(model, card) {
     bar.style.background = card.colour
     return h("span", {}, bar)
   }))
+}
+
+// What the cluster is made of: a bar in the colours of the objects, and a typical segment of the commonest ones.
+function objects(model, card, act) {
+  if (!model.cut || !card.objects.length) return null
+  const told = (number, share) => `${model.object_names[number]}: ${(100 * share).toFixed(1)} % of the segments`
+  const bar = h("div", {class: "stack", role: "img", "aria-label": `Objects: ${card.objects.slice(0, 8).map(([number, share]) => told(number, share)).join("; ")}`},
+    card.objects.map(([number, share]) => {
+      const part = h("i", {title: told(number, share)})
+      part.style.cssText = `flex: ${share}; background: ${model.object_colours[number]}`
+      return part
+    }))
+  const shares = new Map(card.objects)
+  const crops = card.crops.map(([number, image, segment]) => {
+    const button = h("button", {class: "near", title: `${told(number, shares.get(number))}; click for all images that show it`, "aria-label": `Images with ${model.object_names[number]}`,
+      onclick: act({act: "object", object: number})}, h("img", {src: segmentCrop(model.cut, image, segment, 96, model.version), alt: "", loading: "lazy"}))
+    button.style.borderColor = model.object_colours[number]
+    return button
+  })
+  return h("div", {class: "madeof"}, bar, h("div", {class: "crops"}, crops))
 }
 
 function labelled(card) {

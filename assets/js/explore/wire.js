@@ -47,6 +47,8 @@ export function array(url, Type) {
 
 export const thumbnail = (id, size, version) => `/thumbnails/image/${id}/${size}.jpg?v=${version}`
 
+export const segmentCrop = (cut, image, segment, size, version) => `/thumbnails/segment/${cut}/${image}/${segment}/${size}.jpg?v=${version}`
+
 // Runs the last of many calls once before the next frame.
 export function oncePerFrame(work) {
   let waiting = 0
