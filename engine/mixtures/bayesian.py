@@ -25,6 +25,8 @@ SEARCHES: dict[str, Search] = {
     "exhaustive": exhaustive, "greedy": greedy, "none": no_search, "random": random_start, "together": together,
 }
 
+MANY_GROUPS, SMALL_GROUP = 100, 500  # dives are fewer than the one or have more rows than the other
+
 
 class BayesianMixture(FittedEstimator):
     """The models differ by the prior of their weights and by whether they see groups. What they share:
@@ -98,7 +100,9 @@ class BayesianMixture(FittedEstimator):
         frame = family.frame(summary)
         course.bound_offset = -summary.count * len(frame.origin) * float(np.log(frame.scale))
         model = Model(self._weights_prior(), family.prior(frame, self.width, self.scaled_prior), self._cutoff)
-        return Observations(source, index, n_groups, frame, machine, course.pulse), model
+        data = Observations(source, index, n_groups, frame, machine, course.pulse,
+                            whole_groups=_are_images(index, n_groups))
+        return data, model
 
     def _opening(self, data: Observations, model: Model, start: Any) -> Start | None:
         """Clusters to begin with: those of the last fit where warm, or those of the labels given."""
@@ -142,6 +146,13 @@ class BayesianMixture(FittedEstimator):
         self.lower_bound_history_ = list(task.course.history)
         self.n_iter_, self.passes_ = max(task.course.iterations, 1), task.course.passes
         self.converged_ = fit.converged
+
+
+def _are_images(index: np.ndarray, n_groups: int) -> bool:
+    """Many small groups, one after the other: the rows are segments, and a sample without whole images shows no
+    shares of any."""
+    small = n_groups > MANY_GROUPS and len(index) < SMALL_GROUP * n_groups
+    return small and bool((np.diff(index) >= 0).all())
 
 
 def _present(model: Model, found: FittedMixture) -> np.ndarray | None:

@@ -8,13 +8,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from engine.mixtures.model import Statistics
 from engine.mixtures.scenes import SceneModel
 from engine.mixtures.search import Start, Task
-from engine.mixtures.variational import EMPTY, Fit
+from engine.mixtures.sweep import Division
+from engine.mixtures.together import gains_of_clusters, proposals, stacked
+from engine.mixtures.variational import EMPTY, Fit, step
 
 ITERATIONS = 200
 TOLERANCE = 1e-7         # rise of the bound, of itself, at which the image level alone has settled
 RESTARTED_UP_TO = 20_000  # images; more are owned as a sample of them taught
+PARTED_UP_TO = 20_000     # segments; of more, what parts together with images has been found on a sample
+ROUNDS = 10
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,16 @@ class Owned:
 
 def settled_images(task: Task, fit: Fit, restarts: int) -> Fit:
     """The fit after its image clusters settled or gave way to better ones, and those without an image are gone."""
+    fit = _restarted(task, fit, restarts)
+    for _ in range(ROUNDS):
+        better = parted_with_images(task, fit) if len(task.data) <= PARTED_UP_TO else None
+        if better is None:
+            return fit
+        fit = _restarted(task, task.settle(Start.after(better))[0], restarts)
+    return fit
+
+
+def _restarted(task: Task, fit: Fit, restarts: int) -> Fit:
     counts = fit.statistics.counts
     found = _settled(task.model, counts, fit.statistics.owners)
     if len(counts) <= RESTARTED_UP_TO:
@@ -35,6 +50,45 @@ def settled_images(task: Task, fit: Fit, restarts: int) -> Fit:
     while (kept := _owning(fit.statistics.owners)).sum() < fit.statistics.owners.shape[1]:
         fit, _ = task.settle(Start(replace(fit.statistics, owners=_without(fit.statistics.owners, kept))))
     return fit
+
+
+def parted_with_images(task: Task, fit: Fit) -> Fit | None:
+    """One iteration from the parting of a segment cluster that gains most if image clusters part along with it.
+
+    Two kinds of objects that overlap are told apart by the company they keep. While they are one cluster, the images
+    of both look alike, so neither a split of segments nor one of images gains anything alone.
+    """
+    if not task.may_grow(fit):
+        return None
+    parents, pairs = proposals(task, fit)
+    if not len(parents):
+        return None
+    division = task.data.divide(fit.scorer, stacked(task.model, pairs), parents)
+    task.course.worked(len(task.data))
+    whole = fit.statistics
+    parted = [_parted(task.model, whole, parents, division, p) for p in range(len(parents))]
+    before = _settled(task.model, whole.counts, whole.owners).evidence
+    gains = gains_of_clusters(task.model, whole, parents, division) + [one.evidence - before for one in parted]
+    best = int(gains.argmax())
+    if gains[best] <= task.rule.threshold(fit.bound, len(task.data)):
+        return None
+    start = replace(whole.replaced(parents[[best]], _halves(division, best)), owners=parted[best].owners)
+    found = step(task.model, task.data, start)
+    return found if task.gains(fit, found) else None
+
+
+def _parted(model: SceneModel, whole: Statistics, parents: np.ndarray, division: Division, p: int) -> Owned:
+    """The best owners if the p-th of the parents parts, begun with each image cluster parted by which half prevails."""
+    halves = _halves(division, p)
+    counts = whole.replaced(parents[[p]], halves).counts
+    first, second = halves.owned
+    more = halves.counts[:, 0] * second > halves.counts[:, 1] * first
+    owners = np.hstack([whole.owners * more[:, None], whole.owners * ~more[:, None]])
+    return _settled(model, counts, owners[:, owners.sum(0) > 0])
+
+
+def _halves(division: Division, p: int) -> Statistics:
+    return division.halves.take(np.array([2 * p, 2 * p + 1]))
 
 
 def _others(task: Task, counts: np.ndarray, number: int) -> list[Owned]:

@@ -71,7 +71,7 @@ def nothing() -> None:
 
 ROWS_HERE = 16_384       # a chunk on this machine takes some ten milliseconds, so a stop is heeded at once
 LOOKED_UP = 500          # of a file, fewer than one row in so many are read through a map, a page each
-FEWEST_GROUPS = 200      # in a sample of whole groups: fewer do not show which kinds of images there are
+FEWEST_GROUPS = 100      # in a sample of whole groups: fewer do not show which kinds of images there are
 CHUNKS_PER_WORKER = 4    # on a cluster, where a task costs twenty milliseconds whatever it does
 
 

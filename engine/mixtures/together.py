@@ -35,10 +35,10 @@ def split_all(task: Task, fit: Fit) -> Fit | None:
     """One iteration from the splits of all clusters that gain by it, or None where none does."""
     if not task.may_grow(fit):
         return None
-    parents, pairs = _proposals(task, fit)
+    parents, pairs = proposals(task, fit)
     if not len(parents):
         return None
-    division = task.data.divide(fit.scorer, _stacked(task.model, pairs), parents)
+    division = task.data.divide(fit.scorer, stacked(task.model, pairs), parents)
     task.course.worked(len(task.data))
     gains = _gains(task.model, fit.statistics, parents, division)
     chosen = _worth(task, fit, gains, division)
@@ -48,7 +48,8 @@ def split_all(task: Task, fit: Fit) -> Fit | None:
     return _first_that_gains(task, fit, [_taken(fit, parents, division, some) for some in tries])
 
 
-def _proposals(task: Task, fit: Fit) -> tuple[np.ndarray, list[Fit]]:
+def proposals(task: Task, fit: Fit) -> tuple[np.ndarray, list[Fit]]:
+    """The clusters that part in two, and the halves of each."""
     members, found = Members.of(task.data, fit), {}
     for k in range(fit.n_clusters):
         rows = members.rows(k)
@@ -62,16 +63,22 @@ def _proposals(task: Task, fit: Fit) -> tuple[np.ndarray, list[Fit]]:
     return np.array(list(found), int), list(found.values())
 
 
-def _stacked(model: Model, pairs: list[Fit]) -> Scorer:
+def stacked(model: Model, pairs: list[Fit]) -> Scorer:
+    """All halves side by side."""
     return Scorer(model.clusters, np.vstack([pair.scorer.coefficients for pair in pairs]),
                   np.hstack([pair.scorer.log_weights for pair in pairs]))
 
 
 def _gains(model: Model, whole: Statistics, parents: np.ndarray, division: Division) -> np.ndarray:
     """What each parting alone adds to the bound (P,), all other responsibilities kept."""
+    return gains_of_clusters(model, whole, parents, division) + _gains_of_weights(model, whole, parents,
+                                                                                  division.halves.counts)
+
+
+def gains_of_clusters(model: Model, whole: Statistics, parents: np.ndarray, division: Division) -> np.ndarray:
+    """The part of the gains that has nothing to do with weights."""
     halves = log_evidence(model.clusters, division.halves.moments)
-    clusters = halves[0::2] + halves[1::2] - log_evidence(model.clusters, whole.moments[parents])
-    return clusters + division.entropy + _gains_of_weights(model, whole, parents, division.halves.counts)
+    return halves[0::2] + halves[1::2] - log_evidence(model.clusters, whole.moments[parents]) + division.entropy
 
 
 def _gains_of_weights(model: Model, whole: Statistics, parents: np.ndarray, halves: np.ndarray) -> np.ndarray:
