@@ -12,6 +12,7 @@ from app.state.atlas import Atlas, atlas_of
 from app.state.crops import crop
 from app.state.image_objects import objects_in
 from app.state.segments import has_segments, overlay, packed_mask, segment_features
+from app.state.terms import all_terms
 from engine.imaging import BadImage
 from engine.workspace.features import FeatureSet
 
@@ -39,6 +40,12 @@ def mask(image_id: int, app: State, run: int | None = None) -> Response:
     features = segment_features(app, _atlas(app, run, image_id))
     return Response(packed_mask(app, features, image_id), media_type="application/octet-stream",
                     headers={"content-encoding": "deflate", "cache-control": "private, no-cache"})
+
+
+@router.get("/segment-terms")
+def terms(app: State) -> list[str]:
+    """The terms that segments can be named with, each by its path."""
+    return sorted({" > ".join(term.path) for term in all_terms(app).values()})
 
 
 @pictures.get("/thumbnails/segment/{cut}/{image_id}/{number}/{size}.jpg", response_class=Response,

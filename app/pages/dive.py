@@ -14,6 +14,7 @@ from app.components.proportions import HeatMap, Proportions
 from app.components.strip import Strip
 from app.state import dive_views as views
 from app.state.dive import DiveView
+from app.state.object_acts import name_segment
 from app.state.session import Session
 from app.state.wire import unpacked
 
@@ -125,8 +126,12 @@ def _pin(page: DivePage, told: Mapping[str, Any]) -> None:
     page.dive.session.tell("Sort by likeness in Explore: open this dive there and press P on the tile", kind="info")
 
 
+def _segment(page: DivePage, told: Mapping[str, Any]) -> None:
+    name_segment(page.dive.session, page.dive.atlas, int(told["id"]), int(told["number"]), str(told["word"]))
+
+
 ACTS: Mapping[str, Callable[[DivePage, Mapping[str, Any]], None]] = {
-    "select": _select, "pick": _pick, "cluster": _cluster, "pin": _pin,
+    "segment": _segment, "select": _select, "pick": _pick, "cluster": _cluster, "pin": _pin,
     "dive": lambda page, told: page.dive.param.update(dive=int(told.get("id", page.dive.summary.group.id))),
     "strip": lambda page, told: page.dive.param.update(dive=int(told["dive"])),
     "clear": lambda page, told: page.dive.selection.clear(),

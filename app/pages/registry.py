@@ -33,6 +33,7 @@ PAGES = (
     Page("library", "Library", "photo_library", "app.pages.library:view", "l"),
     Page("explore", "Explore", "explore", "app.pages.explore:view", "e"),
     Page("dive", "Dive", "route", "app.pages.dive:view", "d", listed=False),
+    Page("objects", "Objects", "category", "app.pages.objects:view", "o"),
     Page("review", "Review", "rate_review", "app.pages.review:view", "v"),
     Page("learn", "Learn", "school", "app.pages.learn:view", "n"),
     Page("labels", "Labels", "label", "app.pages.labels:view", "b"),

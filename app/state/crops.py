@@ -88,7 +88,7 @@ def square_around(mask: np.ndarray, size: tuple[int, int]) -> tuple[float, float
 
 def _drawn(seen: np.ndarray, inside: np.ndarray) -> np.ndarray:
     shown = np.where(inside[..., None], seen, (seen * DIM).astype(np.uint8))
-    edge = _edge(inside)
+    edge = _thick(_edge(inside))
     shown[_thick(edge) & ~edge] //= 2  # a dark rim, so that the line shows on white sand too
     shown[edge] = 255
     return shown

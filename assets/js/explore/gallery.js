@@ -51,6 +51,7 @@ export class Gallery {
       select: (id) => this.toggle(this.positionOf(id)), pin: (id) => this.model.send_msg({act: "pin", id}),
       selected: (id) => Boolean(this.selected?.[this.positionOf(id)]), colour: (id) => this.colourOf(this.positionOf(id)),
       run: () => this.model.run, accept: (id) => this.model.send_msg({act: "accept", id}),
+      nameSegment: (id, number, word) => this.model.send_msg({act: "segment", id, number, word}),
     })
     this.element.append(this.viewer.element)
     this.scroller.addEventListener("scroll", () => this.scrolled(), {passive: true})

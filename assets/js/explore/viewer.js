@@ -2,6 +2,7 @@
 
 import {ask, h, icon, s} from "../dom.js"
 import {moment} from "../told.js"
+import {ImageObjects} from "./image_objects.js"
 import {thumbnail} from "./wire.js"
 
 const FIELDS = [["taken_at", "Taken", (value) => `${moment(value)} UTC`], ["depth", "Depth", (value) => `${value.toFixed(2)} m`],
@@ -9,13 +10,15 @@ const FIELDS = [["taken_at", "Taken", (value) => `${moment(value)} UTC`], ["dept
   ["longitude", "Longitude", (value) => `${value.toFixed(6)}°`]]
 
 export class Viewer {
-  // `hooks`: step(by) -> id, version(), shown(id), select(id), selected(id), pin(id), colour(id), run(), accept(id)
+  // `hooks`: step(by) -> id, version(), shown(id), select(id), selected(id), pin(id), colour(id), run(), accept(id),
+  // nameSegment(id, number, word)
   constructor(hooks) {
     this.hooks = hooks
     this.picture = h("img", {alt: "", draggable: "false"})
     this.segments = h("img", {class: "segments", alt: "", draggable: "false", hidden: true})
     this.parts = s("svg", {class: "parts", "aria-hidden": "true"})
     this.stage = h("div", {class: "stage"}, this.picture, this.segments, this.parts)
+    this.objects = new ImageObjects(this.stage, hooks, (id) => this.tellPast(id).catch(() => {}))
     this.guess = h("p", {class: "suggestion", hidden: true})
     this.past = h("section", {class: "past", "aria-label": "History"})
     this.facts = h("dl", {class: "facts"})
@@ -25,13 +28,14 @@ export class Viewer {
     this.tick = button("check_box_outline_blank", "Select (Space)", () => this.select())
     this.over = button("grid_on", "Segments (S)", () => this.toggleSegments())
     this.over.hidden = true
+    this.tick.hidden = !hooks.select // where there is no selection
     this.element = h("dialog", {class: "viewer", "aria-label": "Image"},
       h("header", {}, this.title, h("span", {class: "space"}), this.tick, button("push_pin", "Sort by likeness to this (P)", () => this.pin()),
         button("zoom_in", "Larger (+)", () => this.zoom(1.6)), button("zoom_out", "Smaller (-)", () => this.zoom(1 / 1.6)),
         this.over, button("fit_screen", "Whole image (0)", () => this.fit()), button("info", "What is known of it (I)", () => this.element.classList.toggle("bare")),
         button("close", "Close (Esc)", () => this.close())),
       h("div", {class: "body"}, button("chevron_left", "Previous (←)", () => this.go(-1)), this.stage,
-        button("chevron_right", "Next (→)", () => this.go(1)), h("aside", {}, this.guess, this.facts, this.past)), this.track)
+        button("chevron_right", "Next (→)", () => this.go(1)), h("aside", {}, this.guess, this.objects.element, this.facts, this.past)), this.track)
     this.listen()
   }
 
@@ -106,6 +110,8 @@ export class Viewer {
     this.over.hidden = !this.hasSegments
     this.over.setAttribute("aria-pressed", String(shown))
     this.segments.hidden = !shown
+    if (shown) this.objects.show(this.id, this.place).catch((error) => { this.past.prepend(error.message) })
+    else this.objects.appear(false)
     if (shown) this.segments.src = `/api/v1/images/${this.id}/segments.png${run ? `?run=${run}` : ""}`
   }
 
@@ -115,6 +121,7 @@ export class Viewer {
   }
 
   select() {
+    if (!this.hooks.select) return
     this.hooks.select(this.id)
     setTimeout(() => this.marks(), 150)
   }
@@ -125,7 +132,7 @@ export class Viewer {
   }
 
   marks() {
-    const selected = this.hooks.selected(this.id)
+    const selected = Boolean(this.hooks.selected?.(this.id))
     this.tick.setAttribute("aria-pressed", String(selected))
     this.tick.firstChild.textContent = selected ? "check_box" : "check_box_outline_blank"
     this.element.style.setProperty("--mark", this.hooks.colour(this.id))
@@ -154,6 +161,7 @@ export class Viewer {
   draw() {
     const turn = `translate(${this.place.x}px, ${this.place.y}px) scale(${this.place.scale})`
     this.picture.style.transform = this.segments.style.transform = this.parts.style.transform = turn
+    this.objects.moved(this.place, turn)
   }
 
   listen() {
