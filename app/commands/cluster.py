@@ -49,7 +49,7 @@ def cluster(
     rim, krim: Where do the images part most clearly, along straight borders or along borders of any shape?
 
     mcm: Which kinds of scenes are there, and which objects make them up? Looks at whole images and at their segments at
-    once; needs both described: `benthoscope features --kind deep --kind segments`.
+    once; needs both described: `benthoscope features --kind deep,segments`.
 
     scm: The same by the segments alone: scenes that show the same objects in the same shares.
 

@@ -84,7 +84,7 @@ def _parted(model: SceneModel, whole: Statistics, parents: np.ndarray, division:
     first, second = halves.owned
     more = halves.counts[:, 0] * second > halves.counts[:, 1] * first
     owners = np.hstack([whole.owners * more[:, None], whole.owners * ~more[:, None]])
-    return _settled(model, counts, owners[:, owners.sum(0) > 0])
+    return _settled(model, counts, _largest(owners, min(model.surplus, len(owners))))
 
 
 def _halves(division: Division, p: int) -> Statistics:
@@ -123,6 +123,13 @@ def _owning(owners: np.ndarray) -> np.ndarray:
     kept = owned >= EMPTY
     kept[owned.argmax()] = True
     return kept
+
+
+def _largest(owners: np.ndarray, most: int) -> np.ndarray:
+    """No more image clusters than `most`, those that own most; what the others owned is shared among them."""
+    kept = np.zeros(owners.shape[1], bool)
+    kept[np.argsort(-owners.sum(0), kind="stable")[:most]] = True
+    return _without(owners + owners.sum(1, keepdims=True) * np.finfo(float).eps, kept)
 
 
 def _without(owners: np.ndarray, kept: np.ndarray) -> np.ndarray:
