@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import hashlib
+import io
 import os
 import socket
 import subprocess
@@ -14,6 +16,7 @@ from pathlib import Path
 import httpx
 import numpy as np
 import psutil
+from PIL import Image
 
 from engine.jobs import JobQueue
 from engine.workspace import NewImage, Workspace
@@ -77,16 +80,27 @@ def _made(place: Path) -> list[str]:
         ids: list[int] = []
         for at in range(0, IMAGES, 20_000):
             ids += workspace.library.store_images([
-                NewImage(root.id, f"{number}.jpg", groups[number % 10], 1, 1, f"{number:064x}", 64, 48)
+                NewImage(root.id, f"{number}.jpg", groups[number % 10], 1, 1, _hash(number), 64, 48)
                 for number in range(at, at + 20_000)])
         centres = random.normal(size=(15, WIDTH)) * 4
         rows = centres[random.integers(0, 15, IMAGES)] + random.normal(size=(IMAGES, WIDTH))
         with workspace.features.writer("deep", width=WIDTH, extractor={}) as writer:
             writer.append(np.array(ids), rows)
-        jpeg = random.bytes(6_000)
-        hashes = [f"{number:064x}" for number in range(THUMBNAILS)]
+        jpeg = _jpeg(random)
+        hashes = [_hash(number) for number in range(THUMBNAILS)]
         workspace.thumbnails.add_many([(sha, 128, jpeg) for sha in hashes])
         return hashes
+
+
+def _hash(number: int) -> str:
+    return hashlib.sha256(str(number).encode()).hexdigest()
+
+
+def _jpeg(random: np.random.Generator) -> bytes:
+    """A thumbnail of about six kilobytes."""
+    held = io.BytesIO()
+    Image.fromarray(random.integers(0, 256, (96, 128, 3), np.uint8)).save(held, "JPEG", quality=50)
+    return held.getvalue()
 
 
 @contextlib.contextmanager
