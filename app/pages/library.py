@@ -4,10 +4,11 @@ import panel as pn
 
 from app.components.dialogs import form_dialog, import_dialog
 from app.components.library_board import LibraryBoard
+from app.state.clustering_form import clustering
 from app.state.import_dialog import ImportDialog
 from app.state.job_form import JobForm
 from app.state.library import LibraryView
-from app.state.recipes import clustering, describing, forgetting
+from app.state.recipes import describing, forgetting
 from app.state.session import Session
 
 KEYS = [["a", "Add images"], ["d", "Describe images"], ["c", "Cluster images"]]
@@ -24,9 +25,9 @@ def view(session: Session) -> pn.viewable.Viewable:
         with session.attempt():
             form.open(describing(session.app, names()))
 
-    def cluster() -> None:
+    def cluster(model: str | None = None) -> None:
         with session.attempt():
-            form.open(clustering(session.app, names()))
+            form.open(clustering(session.app, names(), model))
 
     def forget(name: str) -> None:
         with session.attempt():
@@ -37,4 +38,6 @@ def view(session: Session) -> pn.viewable.Viewable:
     session.param.watch(lambda _: board.param.update(content=library.content()), "version")
     board.param.watch(lambda event: library.param.update(sought=event.new), "sought")
     library.param.watch(lambda event: board.param.update(sought=event.new), "sought")
+    if "cluster" in session.address.query:  # a link to the form, with the question that was asked elsewhere
+        cluster(session.address.query["cluster"])
     return pn.Column(board, import_dialog(adding), form_dialog(form), sizing_mode="stretch_width")

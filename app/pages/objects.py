@@ -21,9 +21,9 @@ Told = Mapping[str, Any]
 def view(session: Session):
     gallery = ObjectGallery(session)
     if gallery.objects is None:
-        text, words = next_step(session.app)
+        text, words, address = next_step(session.app)
         return empty("No objects yet", f"Objects are clusters of segments: what images are made of. {text}",
-                     (words, "/library"), ("What objects are", "/help?topic=objects"), icon="category")
+                     (words, address), ("What objects are", "/help?topic=objects"), icon="category")
     session.keys = KEYS
     return ObjectsPage(gallery).layout
 

@@ -15,7 +15,8 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Field:
-    """One parameter. `kind`: choice, several, number, integer, text or switch; `more` ones are shown on request."""
+    """One parameter. `kind`: choice, one (a choice told at length), several, number, integer, text or switch; `more`
+    ones are shown on request."""
 
     name: str
     label: str
@@ -115,8 +116,9 @@ def checked_value(field: Field, value: Any) -> Any:
         if not chosen:
             raise fail(field.label, "nothing chosen", "choose at least one")
         return chosen
-    if field.kind == "choice" and value not in dict(field.choices):
-        raise fail(field.label, f"no '{value}'", f"choose one of {', '.join(words for _, words in field.choices)}")
+    if field.kind in ("choice", "one") and value not in dict(field.choices):
+        named = ", ".join(words.partition(": ")[0] for _, words in field.choices)
+        raise fail(field.label, f"no '{value}'", f"choose one of {named}")
     return _number(field, value) if field.kind in ("number", "integer") else value
 
 

@@ -63,13 +63,11 @@ def runs_of_objects(app: AppState) -> list[Run]:
         if LABELS in arrays_of(run) and objects_of(app, atlas_of(app, run.id)) is not None])
 
 
-def next_step(app: AppState) -> tuple[str, str]:
-    """(what is missing on the way to objects, words for the button that leads on)."""
-    names = app.workspace.features.names()
+def next_step(app: AppState) -> tuple[str, str, str]:
+    """(what is missing on the way to objects, words for the button that leads on, where it leads)."""
     if not len(app.columns):
-        return "Add images of dives or albums first.", "Add images in Library"
-    if not any(app.features(name).level == "segment" for name in names):
-        return ("Describe the images as segments, some fifty regions each, and as a whole (deep); then cluster both "
-                "together.", "Describe images in Library")
-    return ("The images are cut into segments. Cluster them with the model \"Objects and scenes\": it finds what kinds "
-            "of things there are and what scenes they make up.", "Cluster in Library")
+        return "Add images of dives or albums first.", "Go to Library", "/library"
+    cut = any(app.features(name).level == "segment" for name in app.workspace.features.names())
+    first = "The images are cut into segments already. " if cut else "Images are cut into segments first, by itself. "
+    return (f"{first}Cluster with the question \"Objects and scenes\": it finds what kinds of things there are, and "
+            "what scenes they make up.", "Cluster objects and scenes", "/library?cluster=mcm")

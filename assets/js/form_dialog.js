@@ -3,6 +3,7 @@
 import {h} from "./dom.js"
 import {dialogOf} from "./dialog.js"
 
+const LISTED = new Set(["one", "several"]) // kinds that are many inputs
 const PAUSE = 250 // milliseconds after the last key before the cost is asked for again
 
 export function render({model}) {
@@ -30,6 +31,15 @@ export function render({model}) {
       return h("select", {...common, onchange: (event) => changed(field.name, event.target.value)},
         field.choices.map(([word, words]) => h("option", {value: word, selected: word === value}, words)))
     }
+    if (field.kind === "one") { // each choice with what it means
+      const buttons = field.choices.map(([word, words]) => {
+        const [name, ...about] = words.split(": ")
+        const button = h("input", {type: "radio", name: id, value: word, onchange: () => changed(field.name, word)})
+        button.checked = value === word
+        return h("label", {class: "several"}, button, h("span", {}, h("b", {}, name), h("br", {}), h("span", {class: "soft"}, about.join(": "))))
+      })
+      return h("div", {role: "radiogroup", "aria-labelledby": `${id}-label`}, buttons)
+    }
     if (field.kind === "several") {
       const boxes = field.choices.map(([word, words]) => {
         const [name, ...about] = words.split(": ")
@@ -47,7 +57,7 @@ export function render({model}) {
   }
 
   const row = (field) => h("div", {class: `field of-${field.kind}`},
-    h(field.kind === "several" ? "span" : "label", {for: field.kind === "several" ? null : `field-${field.name}`,
+    h(LISTED.has(field.kind) ? "span" : "label", {for: LISTED.has(field.kind) ? null : `field-${field.name}`,
       id: `field-${field.name}-label`, class: "label"}, field.label),
     input(field), h("p", {id: `field-${field.name}-help`, class: "help soft"}, field.help))
 

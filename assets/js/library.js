@@ -21,8 +21,8 @@ export function render({model}) {
     const described = found.features.length > 0
     const describe = h("button", {class: any && !described ? "button main" : "button", disabled: !any, onclick: () => send("describe")},
       icon("data_array"), "Describe")
-    const cluster = h("button", {class: described ? "button main" : "button", disabled: !described, onclick: () => send("cluster"),
-      title: described ? "" : "Describe the images first"}, icon("bubble_chart"), "Cluster")
+    const cluster = h("button", {class: described ? "button main" : "button", disabled: !any, onclick: () => send("cluster"),
+      title: described ? "" : "Describes the images first, then clusters them"}, icon("bubble_chart"), "Cluster")
     return h("header", {class: "head"}, h("h1", {}, "Library"),
       h("dl", {class: "stats"}, found.stats.map((one) => h("div", {}, h("dt", {}, one.label), h("dd", {}, one.value)))),
       h("div", {class: "acts"}, add, describe, cluster))

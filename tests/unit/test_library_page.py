@@ -5,14 +5,16 @@ import pytest
 from PIL import Image
 
 from app.state.app_state import AppState
+from app.state.clustering_form import QUESTIONS, VARIANTS, clustering, widths_of
 from app.state.folders import listing
 from app.state.home import HomeView
 from app.state.import_dialog import ImportDialog
 from app.state.job_form import JobForm
 from app.state.library import LibraryView, tracks
-from app.state.recipes import clustering, describing, forgetting, widths_of
+from app.state.recipes import describing, forgetting
 from app.state.session import Session
 from engine.jobs import run_now
+from engine.jobs.models import MODELS
 from engine.problems import BadInput
 from engine.workspace import Workspace
 from engine.workspace.vocabularies import NewTerm
@@ -154,9 +156,33 @@ def test_clicking_twice_queues_once_and_a_late_change_does_not_open_the_form_aga
     assert form.shown == {} and len(imported.app.queue.unfinished()) == 1
 
 
-def test_clustering_asks_for_descriptions_first(imported):
-    with pytest.raises(BadInput, match="describe them first"):
-        clustering(imported.app, [])
+def test_there_is_nothing_to_cluster_without_images(session):
+    with pytest.raises(BadInput, match="no images yet"):
+        clustering(session.app, [])
+
+
+def queued(session):
+    jobs = session.app.queue.unfinished()
+    return [(job.kind, job.parameters.get("kinds") or job.parameters["model"]) for job in jobs]
+
+
+@pytest.mark.parametrize(("model", "kinds"), [("gmc", ["{image}"]), ("mcm", ["{image}", "segments"]),
+                                              ("scm", ["segments"]), ("gmc-segments", ["segments"])])
+def test_what_a_question_needs_is_described_first(imported, model, kinds):
+    form = JobForm(imported)
+    form.open(clustering(imported.app, [], model))
+    image = form.shown["values"]["features"]
+    wanted = [kind.format(image=image) for kind in kinds]
+    assert form.shown["values"]["model"] == model
+    assert f"{' and '.join(wanted)} described first" in form.shown["cost"].lower()
+    assert form.start(form.shown["values"])
+    assert queued(imported) == [("features", wanted), ("cluster", model)]
+
+
+def test_every_model_can_be_asked_for_and_says_what_it_is_for():
+    offered = dict(QUESTIONS) | dict(VARIANTS)
+    assert set(offered) == {*MODELS, ""}
+    assert all(": " in words for word, words in offered.items() if word)
 
 
 @pytest.fixture
@@ -186,6 +212,47 @@ def test_a_wrong_value_is_told_beside_the_form_and_nothing_is_queued(described, 
     form.open(clustering(described.app, []))
     assert not form.start({**form.shown["values"], name: value})
     assert told in form.shown["error"] and described.app.queue.unfinished() == []
+
+
+@pytest.fixture
+def cut(described):
+    ids = described.workspace.library.columns("id")["id"]
+    with described.workspace.features.writer("segments", width=3, level="segment", extractor={}) as rows:
+        rows.append(ids, np.zeros((2 * len(ids), 3)), np.full(len(ids), 2))
+    described.changed()
+    return described
+
+
+def test_with_both_descriptions_objects_and_scenes_are_asked_for_and_nothing_is_described_again(cut):
+    form = JobForm(cut)
+    form.open(clustering(cut.app, []))
+    assert form.shown["values"]["model"] == "mcm" and "12 segments of 3 numbers" in form.shown["cost"]
+    assert form.start(form.shown["values"])
+    [job] = cut.app.queue.unfinished()
+    assert {name: job.parameters[name] for name in ("model", "features", "segments", "width", "segment_width")} == {
+        "model": "mcm", "features": "deep", "segments": "segments", "width": 0.05, "segment_width": None}
+
+
+def test_a_sweep_over_segments_alone_goes_through_widths_of_objects_and_is_not_scored(cut):
+    form = JobForm(cut)
+    form.open(clustering(cut.app, [], "scm"))
+    assert form.start({**form.shown["values"], "sweep": "0.5, 1"})
+    jobs = cut.app.queue.unfinished()
+    assert [(job.parameters["segment_width"], job.parameters["hold_out"]) for job in jobs] == [(0.5, 0), (1, 0)]
+
+
+def test_images_cannot_be_kept_aside_from_models_of_segments(cut):
+    form = JobForm(cut)
+    form.open(clustering(cut.app, [], "mcm"))
+    assert not form.start({**form.shown["values"], "hold_out": 0.1}) and "cannot be scored" in form.shown["error"]
+
+
+def test_a_model_of_borders_gets_the_parameters_it_has(described):
+    form = JobForm(described)
+    form.open(clustering(described.app, []))
+    assert form.start({**form.shown["values"], "variant": "rim", "max_clusters": "7"})
+    [job] = described.app.queue.unfinished()
+    assert (job.parameters["model"], job.parameters["parameters"]) == ("rim", {"n_clusters": 7})
 
 
 def test_every_parameter_says_what_it_means(described):
