@@ -121,11 +121,39 @@ def told_apart(answers: Answers, resp: np.ndarray) -> np.ndarray:
     return resp
 
 
+def without_scraps(answers: Answers, resp: np.ndarray) -> np.ndarray:
+    """(N, K') without clusters whose members the answers would rather have in others, wherever each fits best.
+
+    Items people slipped on gather in small clusters, and joining such a one to a single other is right for none of
+    them. The smallest is tried first; the first that has to stay ends it.
+    """
+    now = evidence(answers, resp)
+    while resp.shape[1] > 1:
+        tried = _spread(answers, resp, int(_hard(resp).sum(0).argmin()))
+        then = evidence(answers, tried)
+        if then <= now:
+            break
+        resp, now = tried, then
+    return resp
+
+
 def evidence(answers: Answers, resp: np.ndarray) -> float:
     """Log probability of the answers and of who is in which cluster, memberships taken as whole."""
     whole = _hard(resp)
     whole = whole[:, whole.sum(0) > 0]
     return _evidence(answers.tables(whole), answers.base, whole.sum(0))
+
+
+def _spread(answers: Answers, resp: np.ndarray, k: int) -> np.ndarray:
+    """Without cluster k, its members where the answers put each of them; all others stay."""
+    own = (_hard(resp)[:, k] > 0)[:, None]
+    rest = np.delete(resp, k, axis=1)
+    tables = answers.tables(_hard(np.where(own, 0, rest)))
+    likely = (tables.together + BEHIND * answers.base[:, None, None]) / (tables.together + tables.apart + BEHIND)
+    rest = np.where(own, 1 / rest.shape[1], rest)
+    for _ in range(ROUNDS):
+        rest = np.where(own, 0.5 * rest + 0.5 * answers.reassigned(rest, likely), rest)
+    return rest
 
 
 def _best_join(tables: Tables, base: np.ndarray, sizes: np.ndarray) -> tuple[float, int, int]:
@@ -136,12 +164,27 @@ def _best_join(tables: Tables, base: np.ndarray, sizes: np.ndarray) -> tuple[flo
 
 
 def _evidence(tables: Tables, base: np.ndarray, sizes: np.ndarray) -> float:
-    """Log probability of answers and memberships, chances and cluster weights integrated out."""
+    """Log probability of answers and memberships, workers' chances and cluster weights integrated out.
+
+    A worker's chance is expected halfway between the worker's own rate and what all do with the two clusters: with a
+    single answer of each worker there is else too little to tell clusters apart by. What all do is fitted, which costs
+    half the logarithm of the judgements it is fitted to.
+    """
     upper = np.triu_indices(len(sizes))
-    a, b = BEHIND * base[:, None], BEHIND * (1 - base)[:, None]
-    answers = betaln(tables.together[:, *upper] + a, tables.apart[:, *upper] + b) - betaln(a, b)
+    together, apart = tables.together[:, *upper], tables.apart[:, *upper]
+    likely = _expected(together, apart, base)
+    a, b = BEHIND * likely, BEHIND * (1 - likely)
+    answers = (betaln(together + a, apart + b) - betaln(a, b)).sum()
+    fitted = 0.5 * np.log1p(together.sum(0) + apart.sum(0)).sum()
     K, N = len(sizes), sizes.sum()
-    return float(answers.sum() + gammaln(sizes + 1).sum() + gammaln(K) - gammaln(N + K))
+    return float(answers - fitted + gammaln(sizes + 1).sum() + gammaln(K) - gammaln(N + K))
+
+
+def _expected(together: np.ndarray, apart: np.ndarray, base: np.ndarray) -> np.ndarray:
+    """(J, pairs of clusters) chances before a worker's own judgements on those are seen."""
+    rate = (together.sum() + 1) / (together.sum() + apart.sum() + 2)
+    of_all = (together.sum(0) + rate) / (together.sum(0) + apart.sum(0) + 1)
+    return np.clip((of_all + base[:, None]) / 2, EVEN / 2, 1 - EVEN / 2)
 
 
 def _folded(table: np.ndarray, k: int, m: int) -> np.ndarray:

@@ -22,6 +22,7 @@ from engine.progress import OnStep, ignore
 SEARCHED = 100_000    # judgements a search looks at; where there are more, all of them take part from then on
 SEARCH = Rule(1e-5, 60)  # how far beginnings are followed before guessers are told and the best is followed to its end
 REFRESH = Rule(1e-5, 60)
+JUDGED_BY = 2         # answers by which somebody is told to guess: one slip can spoil a single one
 STRUCTURED = 0.05     # gain per judgement below which the crowd may have been guessing
 WEIGHED = 400_000     # judgements that choose among clusterings
 AFTERWARDS = 10       # updates of workers at fixed positions: they settle at once, only their bound is iterated
@@ -35,7 +36,7 @@ class BayesianCrowdClustering(ClusterMixin, BaseEstimator):
     """
 
     def __init__(self, *, dimensions: Sequence[int] = (1, 2, 3, 4, 5, 6), restarts: int = 5,
-                 n_clusters: int | None = None, matrix_variance: float = 5.0, bias_variance: float = 10.0,
+                 n_clusters: int | None = None, matrix_variance: float = 1.0, bias_variance: float = 10.0,
                  width: float = WIDTH, guessers_below: float = 0.3, judgement_weight: float = 1.0, tol: float = 1e-6,
                  max_sweeps: int = 300, random_state: Any = None):
         self.dimensions, self.restarts, self.n_clusters = dimensions, restarts, n_clusters
@@ -119,7 +120,8 @@ class BayesianCrowdClustering(ClusterMixin, BaseEstimator):
         """Positions to their end, from those who look: a guesser's noise is otherwise fitted by items few judged."""
         starts = [found]
         if self.guessers_below > 0 and self.gain_ >= STRUCTURED:
-            self.looking_ = looking(self.worker_quality_, self.guessers_below)
+            once = judgements.answers_per_worker() < JUDGED_BY
+            self.looking_ = looking(self.worker_quality_, self.guessers_below) | once
         if not self.looking_.all():
             trusted = _by(self.looking_, judgements)
             work = self._work(trusted, work.on_step)

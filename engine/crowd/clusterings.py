@@ -2,12 +2,12 @@
 
 The mixture's bound prefers few long clusters where they stand in a regular layout, and k-means cannot say how many
 there are. So both propose, with too many clusters too; members go where the answers put them, clusters that nobody
-tells apart are joined, and the evidence of the answers decides.
+tells apart are joined, those of nothing but slips given up, and the evidence of the answers decides.
 """
 
 import numpy as np
 
-from engine.crowd.atoms import Answers, evidence, memberships, told_apart
+from engine.crowd.atoms import Answers, evidence, memberships, told_apart, without_scraps
 from engine.crowd.beliefs import Beliefs
 from engine.crowd.platonic import PlatonicClusters, given_number, of_members, platonic_clusters
 from engine.crowd.workers import confusion
@@ -30,7 +30,7 @@ def found_clusters(beliefs: Beliefs, judged: np.ndarray, answers: Answers, rng: 
     best = _likeliest(answers, resps)
     again = {min(max(best.shape[1] + more, 1), int(judged.sum())) for more in AROUND}
     resps = [best, *(_settled(beliefs, answers, given_number(position, judged, K, rng)) for K in sorted(again))]
-    return of_members(position, _likeliest(answers, resps))
+    return of_members(position, without_scraps(answers, _likeliest(answers, resps)))
 
 
 def given_clusters(beliefs: Beliefs, judged: np.ndarray, answers: Answers, K: int, rng: np.random.Generator,

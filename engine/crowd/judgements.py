@@ -68,6 +68,11 @@ class Judgements:
         """Judgements of each worker (J,)."""
         return np.bincount(self.worker, minlength=self.n_workers)
 
+    def answers_per_worker(self) -> np.ndarray:
+        """Tasks each worker has answered (J,)."""
+        answered = np.unique(np.stack([self.worker, self.task]), axis=1)[0]
+        return np.bincount(answered, minlength=self.n_workers)
+
     def per_item(self) -> np.ndarray:
         """Judgements each item takes part in (N,)."""
         return np.bincount(self.first, minlength=self.n_items) + np.bincount(self.second, minlength=self.n_items)

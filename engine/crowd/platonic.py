@@ -67,7 +67,7 @@ def platonic_clusters(position: np.ndarray, judged: np.ndarray, rng: np.random.G
 def given_number(position: np.ndarray, judged: np.ndarray, K: int, rng: np.random.Generator) -> PlatonicClusters:
     """Clusters by k-means where their number is known; the mixture then only gives their shapes."""
     rows = np.ascontiguousarray(position[judged])
-    K = min(K, len(rows))
+    K = min(K, len(np.unique(rows, axis=0)))
     labels = KMeans(K, n_init=10, random_state=int(rng.integers(2**31))).fit_predict(rows)
     resp = np.zeros((len(position), K))
     resp[judged] = np.eye(K)[labels]

@@ -25,7 +25,7 @@ Fitted = Mapping[str, np.ndarray]
 def crowd(job: JobContext, workspace: Workspace, *, campaign: str, method: str = "bayes", clusters: int | None = None,
           name: str | None = None, seed: int = 0, more: int = 0) -> dict[str, Any]:
     """Clusters what a campaign's people said, by "bayes" or "nmf". With `more`, asks for so many further tasks, chosen
-    by what is least sure."""
+    by what is least sure, and those who do not look no further."""
     if method not in METHODS:
         raise unknown("method", method, METHODS)
     began, asked = time.time(), workspace.crowd.named(str(campaign))
@@ -110,4 +110,5 @@ def _ask_further(workspace: Workspace, asked: Campaign, model: Any, more: int, s
     if not isinstance(model, BayesianCrowdClustering):
         raise fail("further tasks", "are chosen by the method bayes only", "leave out --method nmf")
     tasks = informative_tasks(model, asked.settings.size, more, np.random.default_rng(seed))
+    workspace.crowd.stop(asked.id, np.flatnonzero(~model.looking_))  # what they would say is known: nothing
     further(workspace.crowd, asked, tasks)

@@ -113,6 +113,12 @@ class CrowdStore:
         """A new link; the old one leads nowhere from now on."""
         return self._set(campaign_id, link=secrets.token_urlsafe(24), expires_at=now() + days * 24 * HOUR)
 
+    def stop(self, campaign_id: int, numbers: Sequence[int]) -> None:
+        """These people are asked no further; an answer under way is still taken."""
+        self._catalogue.execute(update(crowd_worker).where(
+            crowd_worker.c.crowd_campaign_id == campaign_id, crowd_worker.c.number.in_([int(one) for one in numbers]),
+        ).values(state="stopped"))
+
     def add_tasks(self, campaign_id: int, tasks: Sequence[NewTask]) -> None:
         """More tasks, numbered on from those there are."""
         count = len(self.get(campaign_id).images)

@@ -150,10 +150,13 @@ def test_further_tasks_are_asked_for_in_a_new_round(tmp_path):
         ids = made.library.store_images([_picture(tmp_path, root.id, group.id, number) for number in range(ITEMS)])
         campaign = ask(made.crowd, "k", np.array(ids), Settings(size=10, views=3, repeats=2), np.random.default_rng(0))
         campaign = made.crowd.change(campaign.id, "open")
-        _answer_all(made, campaign, single_criterion_crowd(0, n_items=ITEMS, n_workers=WORKERS))
+        people = single_criterion_crowd(0, n_items=ITEMS, n_workers=WORKERS)
+        _answer_all(made, campaign, people)
         before = made.crowd.standing(campaign.id).tasks
         assert run_now(made, "crowd", {"campaign": "k", "more": 5}).state == "done"
         assert made.crowd.standing(campaign.id).tasks == before + 5
+        stopped = {worker.number for worker in made.crowd.workers(campaign.id) if worker.state == "stopped"}
+        assert stopped == set(np.flatnonzero(people.spam))  # who guesses is asked no further
         _answer_all(made, campaign, single_criterion_crowd(0, n_items=ITEMS, n_workers=2 * WORKERS))
         assert {answer.round for answer in made.crowd.answers(campaign.id)} == {1, 2}
 

@@ -4,11 +4,20 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from engine.crowd import as_judgements, block_order
-from engine.crowd.atoms import Answers, evidence, memberships, told_apart
+from engine.crowd import (
+    BayesianCrowdClustering,
+    Sorting,
+    as_judgements,
+    block_order,
+    judgements_of,
+    sample_tasks,
+)
+from engine.crowd.atoms import Answers, evidence, memberships, told_apart, without_scraps
 from engine.crowd.beliefs import Beliefs
 from engine.crowd.platonic import PlatonicClusters, given_number, of_members, platonic_clusters
 from engine.crowd.workers import Confusion, by_size, confusion, looking, quality, schools
+from engine.metrics import adjusted_rand
+from tests.crowds import at_random, single_criterion_crowd, tasks_for
 
 
 def clusters_of(mean, covariance, labels=None):
@@ -157,3 +166,25 @@ def test_an_item_in_the_wrong_cluster_is_brought_home_by_the_answers():
     found = memberships(answers, np.eye(2)[begun], likely)
     assert (found.argmax(1) == truth).all()
     assert of_members(rng.normal(size=(40, 2)), found).K == 2
+
+
+def test_a_small_cluster_of_slips_is_given_up_and_its_items_go_each_where_they_belong():
+    crowd = single_criterion_crowd(1, n_items=90, n_workers=10, clusters=3, spammers=0)
+    answers = Answers.of(crowd.judgements(tasks_for(crowd, size=15, views=4), 1))
+    strays = np.concatenate([np.flatnonzero(crowd.truth == kind)[:2] for kind in range(3)])
+    mixed = crowd.truth.copy()
+    mixed[strays] = 3
+    found = without_scraps(answers, np.eye(4)[mixed])
+    assert found.shape == (90, 3) and adjusted_rand(crowd.truth, found.argmax(1)) == 1
+    whole = without_scraps(answers, np.eye(3)[crowd.truth])
+    assert (whole.argmax(1) == crowd.truth).all()
+
+
+def test_nobody_is_told_to_guess_by_one_answer(rng=np.random.default_rng(0)):
+    crowd = single_criterion_crowd(0, n_items=60, n_workers=12, spammers=0.25)
+    tasks = sample_tasks(60, 12, 12, rng)
+    often = [crowd.answer(worker, task) for worker, task in zip(np.arange(len(tasks)) % 12, tasks, strict=True)]
+    newcomer = Sorting(12, tasks[0].tolist(), at_random(tasks[0], rng).tolist())
+    model = BayesianCrowdClustering(dimensions=(2,), restarts=3, random_state=0)
+    model.fit(judgements_of([*often, newcomer], 60, 13).judgements)
+    assert not model.looking_[:12][crowd.spam].any() and model.looking_[:12][~crowd.spam].all() and model.looking_[12]
