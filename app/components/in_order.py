@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import param
@@ -47,8 +47,9 @@ class Line:
 
 
 class TellingInOrder(Telling):
-    """`heard` follows the number of the last message done, whether it could be done or not: until it is there the
-    script knows that what it shows is about to change."""
+    """`on_told` gives the parameters to be shown after a message. `heard`, the number of the last message done,
+    whether it could be done or not, comes to the browser with them: until then the script knows that what it shows is
+    about to change."""
 
     __abstract = True
 
@@ -60,8 +61,9 @@ class TellingInOrder(Telling):
 
     def _handle_msg(self, told: dict[str, Any]) -> None:
         rest = dict(told)
-        for number, act in self._line.joined(int(rest.pop("number")), rest):
+        for number, act in self._line.joined(int(rest.pop("nth")), rest):
+            shown: Mapping[str, Any] = {}
             try:
-                self.on_told(act)
+                shown = self.on_told(act) or {}
             finally:
-                self.heard = max(self.heard, number)
+                self.param.update(**shown, heard=max(self.heard, number))

@@ -41,10 +41,12 @@ class LabelsPage:
         with self._one:
             self.board.content = content(self.labels)
 
-    def act(self, told: Told) -> None:
-        """Does what a person asked for; mistakes become the message line."""
-        with self._one, self.labels.session.attempt():
-            ACTS[told["act"]](self.labels, told)
+    def act(self, told: Told) -> dict[str, Any]:
+        """Does what a person asked for; what the board shows then. Mistakes become the message line."""
+        with self._one:
+            with self.labels.session.attempt():
+                ACTS[told["act"]](self.labels, told)
+            return {"content": content(self.labels)}
 
 
 def _term(told: Told, name: str = "term") -> int:

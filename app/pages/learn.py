@@ -45,11 +45,10 @@ class LearnPage:
             if not self._acting:  # what an act changes is drawn once, at its end
                 self.layout.content = content(self.learn)
 
-    def act(self, told: Told) -> None:
-        """Does what a person asked for; mistakes become the message line."""
+    def act(self, told: Told) -> dict[str, Any]:
+        """Does what a person asked for; what the board shows then. Mistakes become the message line."""
         if told["act"] == "find":
-            self.layout.hits = {"text": told["text"], "terms": found_terms(self.learn.session, told["text"])}
-            return
+            return {"hits": {"text": told["text"], "terms": found_terms(self.learn.session, told["text"])}}
         with self._one:
             self._acting = True
             try:
@@ -57,7 +56,7 @@ class LearnPage:
                     ACTS[told["act"]](self.learn, told)
             finally:
                 self._acting = False
-            self.draw()
+            return {"content": content(self.learn)}
 
 
 ACTS: Mapping[str, Callable[[Learn, Told], Any]] = {

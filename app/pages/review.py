@@ -51,11 +51,10 @@ class ReviewPage:
             if not self._acting:  # what an act changes is drawn once, at its end
                 self.layout.content = content(self.review)
 
-    def act(self, told: Told) -> None:
-        """Does what a person asked for; mistakes become the message line."""
+    def act(self, told: Told) -> dict[str, Any]:
+        """Does what a person asked for; what the board shows then. Mistakes become the message line."""
         if told["act"] == "find":
-            self.layout.hits = {"text": told["text"], "terms": found_terms(self.review.session, told["text"])}
-            return
+            return {"hits": {"text": told["text"], "terms": found_terms(self.review.session, told["text"])}}
         with self._one:
             self._acting = True
             try:
@@ -63,8 +62,7 @@ class ReviewPage:
                     ACTS[told["act"]](self.review, told)
             finally:
                 self._acting = False
-            if told["act"] not in SILENT:
-                self.draw()
+            return {} if told["act"] in SILENT else {"content": content(self.review)}
 
 
 def _turn(review: Review, told: Told) -> None:

@@ -12,7 +12,7 @@ const HEIGHT = 120
 const NONE = -1 // of the suggestions: none of them
 
 export function render({model}) {
-  const {tell, turn, ...order} = inOrder(model)
+  const {tell, turn, seen} = inOrder(model)
   const grid = h("div", {class: "tiles", role: "listbox", "aria-multiselectable": "true", "aria-label": "Batch"})
   const head = h("header", {class: "head"})
   const finder = termField(model, tell, (term) => tell("choose", {term}))
@@ -130,12 +130,10 @@ export function render({model}) {
   }
 
   function digit(key) {
-    if (picks.size && !byHand() && now().favourites.some((one) => one.key === key)) { if (!order.turning()) name(key) }
+    if (picks.size && !byHand() && now().favourites.some((one) => one.key === key)) seen(() => name(key))()
     else tell("press", {key})
   }
 
-  // What these say is about the images on the table: pressed while others are on their way, they are not heard.
-  const seen = (act) => () => { if (!order.turning()) act() }
   const JUDGE = {
     Enter: seen(accept), e: seen(() => name()), n: seen(() => turn("next")),
     i: seen(() => { for (const {id} of images()) picks.has(id) ? picks.delete(id) : picks.set(id, NONE); drawPicks() }),

@@ -9,7 +9,7 @@ import {termField} from "./term_field.js"
 import {count, time} from "./told.js"
 
 export function render({model}) {
-  const {tell, turn, ...order} = inOrder(model)
+  const {tell, turn, seen, after} = inOrder(model)
   const grid = h("div", {class: "tiles", role: "listbox", "aria-multiselectable": "true", "aria-label": "Images"})
   const head = h("header", {class: "head"})
   const finder = termField(model, tell, (term) => tell("choose", {term}))
@@ -152,9 +152,7 @@ export function render({model}) {
     aimField.blur()
   }
 
-  // What these say is about the images on the table: pressed while others are on their way, they are not heard.
-  const seen = (act) => () => { if (!order.turning()) act() }
-  const only = (mode, act) => seen(() => { if (now().mode === mode) act() })
+  const only = (mode, act) => after(() => { if (now().mode === mode) act() })
   const JUDGE = {
     Enter: seen(enter), x: only("cluster", () => turn("grow", {seed: marks.size === 1 ? marks.list[0] : null})), s: only("cluster", () => turn("split", {images: marks.list})),
     i: seen(marks.invert), e: seen(() => marks.size && (now().mode === "verify" ? turn("otherwise", {images: marks.list}) : tell("images", {images: marks.list}))),
@@ -172,7 +170,7 @@ export function render({model}) {
   function digit(key) {
     const favourite = now().favourites.find((one) => one.key === key)
     if (now().mode === "single" && favourite) single.name(favourite.id)
-    else if (marks.size && favourite && !order.turning() && ["cluster", "verify"].includes(now().mode)) {
+    else if (marks.size && favourite && ["cluster", "verify"].includes(now().mode)) {
       tell("press", {key})
       JUDGE.e()
     } else tell("press", {key})

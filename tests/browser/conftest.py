@@ -23,7 +23,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from engine.jobs import run_now
+from engine.labelling.vocabulary_file import add_catami
 from engine.workspace import Workspace
+from engine.workspace.vocabularies import NewTerm
 
 ROOT = Path(__file__).parents[2]
 ARTEFACTS = ROOT / "test-artefacts"
@@ -32,6 +34,7 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "-
          "--disable-component-update", "--disable-sync"]
 START = 120  # seconds a server may take on a busy machine
 PATIENCE = 60_000  # milliseconds for anything on a page: a machine full of tests is slow
+WORDS = ("sand", "kelp", "reef", "rubble")  # of the vocabulary of `named`
 LAPTOP, LARGE = {"width": 1366, "height": 768}, {"width": 2560, "height": 1440}
 
 
@@ -175,6 +178,21 @@ def own(clustered: Path, tmp_path: Path, contexts: list) -> Iterator[Server]:
     yield running
     _close(contexts)
     running.stop()
+
+
+@pytest.fixture
+def named(clustered: Path, tmp_path: Path, contexts: list) -> Iterator[tuple[Server, Path]]:
+    """A server on a copy of the clustered workspace that has a vocabulary, and the workspace's folder."""
+    shutil.copytree(clustered.parent, tmp_path / "copy")
+    folder = tmp_path / "copy" / clustered.name
+    with Workspace.open(folder) as workspace:
+        workspace.vocabularies.add("own", [NewTerm((word,)) for word in WORDS])
+        add_catami(workspace)
+    started = start_server(folder)
+    yield started, folder
+    _close(contexts)
+    if started.process.poll() is None:
+        started.stop()
 
 
 @pytest.fixture(scope="session")

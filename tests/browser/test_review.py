@@ -1,28 +1,11 @@
 """Review in a real browser: a campaign named by the keyboard, undone after a restart, by two people at once."""
 
-import shutil
-
 import pytest
 
-from engine.labelling.vocabulary_file import add_catami
 from engine.workspace import Workspace
 from engine.workspace.vocabularies import NewTerm
-from tests.browser.conftest import start_server
-
-WORDS = ("sand", "kelp", "reef", "rubble")
-
-
-@pytest.fixture
-def named(clustered, tmp_path):
-    """A server on a copy of the clustered workspace that has a vocabulary, and the workspace's folder."""
-    shutil.copytree(clustered.parent, tmp_path / "copy")
-    folder = tmp_path / "copy" / clustered.name
-    with Workspace.open(folder) as workspace:
-        workspace.vocabularies.add("own", [NewTerm((word,)) for word in WORDS])
-        add_catami(workspace)
-    started = start_server(folder)
-    yield started, folder
-    started.stop()
+from tests.benchmarks.sized_workspace import make_workspace
+from tests.browser.conftest import WORDS, start_server
 
 
 def review(tab, server, person="Ann"):
@@ -151,3 +134,207 @@ def test_two_browsers_label_at_once_and_nothing_is_lost(named, tab):
     total = str(sum(found.values()))
     for page in (ann, bob):
         page.locator("[data-told=labelled]").filter(has_text=total).wait_for()
+
+
+
+def row_sizes(page):
+    """{cluster: images}, as the list on the right says."""
+    pairs = [text.replace(",", "").split() for text in page.locator(".clusters .row").all_inner_texts()]
+    return {int(pair[0]): int(pair[-1]) for pair in pairs}
+
+
+def until_sizes(page, wanted):
+    """Waits until the list on the right says so."""
+    for number, size in wanted.items():
+        page.locator(f".clusters .row[aria-label^='Cluster {number}, {size} images,']").wait_for()
+    page.locator(".clusters .row").nth(len(wanted)).wait_for(state="detached")
+
+
+def here(page):
+    return int(page.locator("h1").inner_text().split()[1].rstrip(","))
+
+
+def opened(page, cluster):
+    page.locator(f".clusters .row[aria-label^='Cluster {cluster},']").click()
+    page.locator("h1").filter(has_text=f"Cluster {cluster},").wait_for()
+
+
+def aimed(page, key, cluster):
+    page.keyboard.press(key)
+    field = page.get_by_label("Number of the other cluster")
+    field.wait_for()
+    field.fill(str(cluster))
+    page.keyboard.press("Enter")
+
+
+@pytest.fixture
+def table(named, tab):
+    """Review with the largest cluster on the table: (page, folder, its number, another's, sizes)."""
+    server, folder = named
+    page = review(tab, server)
+    sizes = row_sizes(page)
+    largest, other = sorted(sizes, key=sizes.get, reverse=True)[:2]
+    opened(page, largest)
+    return page, folder, largest, other, sizes
+
+
+def undone(page, sizes):
+    page.keyboard.press("z")
+    until_sizes(page, sizes)
+
+
+def test_clusters_are_split_merged_and_marked_as_duplicates_by_key(table):
+    page, _, largest, other, sizes = table
+    page.keyboard.press("s")
+    page.locator(".clusters .row").nth(len(sizes)).wait_for()
+    undone(page, sizes)
+    together = {**{number: size for number, size in sizes.items() if number != largest},
+                other: sizes[largest] + sizes[other]}
+    for key in "md":
+        opened(page, largest)
+        aimed(page, key, other)
+        until_sizes(page, together)
+        undone(page, sizes)
+
+
+def test_images_are_moved_and_a_cluster_begins_with_one(table):
+    page, _, largest, other, sizes = table
+    for place in (0, 1):
+        page.locator(".tile").nth(place).click()
+    aimed(page, "m", other)
+    until_sizes(page, {**sizes, largest: sizes[largest] - 2, other: sizes[other] + 2})
+    undone(page, sizes)
+    opened(page, largest)
+    page.locator(".tile").nth(0).click()
+    page.keyboard.press("c")
+    mode(page, "grow")
+    page.locator("h1").filter(has_text="Growing cluster").wait_for()
+    page.keyboard.press("Escape")
+    mode(page, "cluster")
+    undone(page, sizes)
+
+
+def test_a_lasso_marks_what_lies_within_and_that_is_split_off(table, screenshot):
+    page, _, largest, _, sizes = table
+    page.keyboard.press("p")
+    plane = page.locator("canvas.plane")
+    plane.wait_for()
+    screenshot(page, "review-lasso")
+    box = plane.bounding_box()
+    corners = ((0.02, 0.02), (0.5, 0.02), (0.5, 0.98), (0.02, 0.98))
+    page.mouse.move(box["x"] + box["width"] * corners[0][0], box["y"] + box["height"] * corners[0][1])
+    page.mouse.down()
+    for x, y in corners[1:]:
+        page.mouse.move(box["x"] + box["width"] * x, box["y"] + box["height"] * y, steps=4)
+    page.mouse.up()
+    told = page.locator(".told").filter(has_text="clicked")
+    told.wait_for()
+    marked = int(told.inner_text().split()[0])
+    assert 0 < marked < sizes[largest]
+    page.keyboard.press("s")
+    until_sizes(page, {**sizes, largest: sizes[largest] - marked, max(sizes) + 1: marked})
+    undone(page, sizes)
+
+
+def test_the_model_splits_a_cluster_in_the_background(table):
+    page, _, largest, _, sizes = table
+    page.keyboard.press("w")
+    page.locator(".clusters .row").nth(len(sizes)).wait_for()
+    after = row_sizes(page)
+    assert sum(after.values()) == sum(sizes.values()) and after[largest] < sizes[largest]
+
+
+def test_the_cut_of_a_list_is_moved_by_key(table):
+    page, folder, *_ = table
+    choose(page, "sand")
+    page.keyboard.press("x")
+    mode(page, "grow")
+    slider = page.get_by_label("Cut, in pages")
+    page.keyboard.press("f")
+    page.locator("figure.curve circle").first.wait_for(state="attached")
+    slider.focus()
+    for _ in range(2):
+        now = int(slider.get_attribute("aria-valuenow"))
+        page.keyboard.press("ArrowLeft")
+        page.locator(f"svg[aria-valuenow='{max(now - 1, 0)}']").wait_for()
+    cut = int(slider.get_attribute("aria-valuenow"))
+    page.keyboard.press("ArrowRight")
+    page.locator(f"svg[aria-valuenow='{cut + 1}']").wait_for()
+    taken = int(page.locator("figcaption").inner_text().split("pages, ")[1].split()[0].replace(",", ""))
+    page.keyboard.press("Enter")
+    mode(page, "check")
+    assert terms(folder)["sand"] == taken
+
+
+def test_a_second_person_verifies_and_the_page_labels_tells_how_far_they_agree(table, tab, named, screenshot):
+    page, folder, *_ = table
+    choose(page, "sand")
+    page.keyboard.press("Enter")
+    mode(page, "check")
+    bob = review(tab, named[0], "Bob")
+    bob.keyboard.press("v")
+    mode(bob, "verify")
+    bob.locator("h1").filter(has_text="Is this sand?").wait_for()
+    choose(bob, "reef")
+    bob.locator(".tile").nth(0).click()
+    shown = bob.locator(".tile").count()
+    bob.keyboard.press("e")
+    bob.locator(".tile").nth(shown - 1).wait_for(state="detached")
+    bob.keyboard.press("Enter")
+    bob.get_by_text("Confirmed").wait_for()
+    bob.goto(f"{named[0].base}/labels?part=people")
+    bob.locator("td", has_text="Ann and Bob").wait_for()
+    screenshot(bob, "labels-people")
+    bob.locator("[data-image] .chip").first.click()
+    bob.get_by_text("Nobody differs").wait_for()
+    with Workspace.open(folder) as workspace:
+        assert workspace.labels.events()[-1].why == "resolved"
+
+
+def test_ten_thousand_keys_are_ten_thousand_labels(tab, tmp_path):
+    """As fast as the browser takes them, in another order of terms each time; every one is in the log, in its place."""
+    folder = tmp_path / "large.benthos"
+    make_workspace(folder, TEN_THOUSAND + 200)
+    with Workspace.open(folder) as workspace:
+        words = workspace.vocabularies.add("own", [NewTerm((word,)) for word in WORDS])
+        ids = {term.name: term.id for term in workspace.vocabularies.terms(words.id)}
+        ann = workspace.people.named("Ann").id
+        for key, word in zip("1234", WORDS, strict=True):
+            workspace.favourites.choose(ann, key, ids[word])
+    server = start_server(folder)
+    try:
+        page = review(tab, server)
+        page.keyboard.press("o")
+        page.locator(".single:not([hidden]) img.one[src]").wait_for()
+        said = page.evaluate(TYPED, TEN_THOUSAND)
+        page.locator(f".single[data-said='{TEN_THOUSAND}']").wait_for()
+        page.keyboard.press("Escape")
+        mode(page, "cluster")
+        page.locator("[data-told=labelled]").filter(has_text=f"{TEN_THOUSAND:,}").wait_for()
+        page.close()
+    finally:
+        server.stop()
+    with Workspace.open(folder) as workspace:
+        images, numbers = workspace.labels.current_terms()
+        assert len(workspace.labels.events()) == TEN_THOUSAND
+        assert dict(zip(images.tolist(), numbers.tolist(), strict=True)) == {
+            image: ids[WORDS[int(key) - 1]] for image, key in said}
+
+
+TEN_THOUSAND = 10_000
+# Presses a digit for every image shown, waiting only where the next image is not there yet; [image, key] of each.
+TYPED = """async (wanted) => {
+  const all = (root) => [...root.querySelectorAll("*")].flatMap((one) => [
+    one, ...(one.shadowRoot ? all(one.shadowRoot) : [])])
+  const single = all(document).find((one) => one.classList.contains("single"))
+  const said = []
+  while (said.length < wanted) {
+    const id = single.dataset.id
+    if (!id) { await new Promise((go) => setTimeout(go, 5)); continue }
+    const key = String(1 + (said.length * 7 + Math.floor(said.length / 5)) % 4)
+    document.body.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true, composed: true}))
+    said.push([Number(id), key])
+    if (said.length % 50 === 0) await new Promise((go) => setTimeout(go, 0))
+  }
+  return said
+}"""

@@ -47,7 +47,7 @@ def term(page, path):
 
 
 def act(page, verb, **more):
-    page.act({"act": verb, **more})
+    page.board._handle_msg({"act": verb, **more, "nth": page.board.heard + 1})
     return page.labels.session.message
 
 

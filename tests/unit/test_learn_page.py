@@ -45,6 +45,11 @@ def right(learn, reef, images):
     return (held[chosen] == terms[truth[np.searchsorted(ids, now[chosen])]]).mean()
 
 
+def told(page, message):
+    """As the browser tells it."""
+    page.layout._handle_msg({**message, "nth": page.layout.heard + 1})
+
+
 def test_before_anything_is_learnt_the_page_says_what_to_do(reef):
     learn = Learn(Session(AppState(reef[0]), "learn", person="Ann"))
     assert content(learn)["learnt"] is False
@@ -121,15 +126,15 @@ def test_the_plots_follow_from_held_out_labels(learn):
 
 def test_the_page_does_what_the_keys_say(learn, reef):
     page = LearnPage(learn)
-    page.act({"act": "queue", "name": "varied"})
+    told(page, {"act": "queue", "name": "varied"})
     assert page.layout.content["queue"] == "varied" and len(page.layout.content["images"]) == BATCH
-    page.act({"act": "find", "text": "habitat 1"})
-    page.act({"act": "choose", "term": page.layout.hits["terms"][0]["id"]})
+    told(page, {"act": "find", "text": "habitat 1"})
+    told(page, {"act": "choose", "term": page.layout.hits["terms"][0]["id"]})
     assert page.layout.content["term"]["name"] == "habitat 1"
-    page.act({"act": "name", "images": []})
+    told(page, {"act": "name", "images": []})
     assert learn.session.message.kind == "error"
-    page.act({"act": "wanted", "share": 0.9})
-    page.act({"act": "next"})
+    told(page, {"act": "wanted", "share": 0.9})
+    told(page, {"act": "next"})
     assert page.layout.content["batch"] == 1 and learn.wanted == 0.9
     assert len(reef[3]) == KINDS
 
@@ -139,7 +144,7 @@ def test_images_called_otherwise_get_that_term_and_the_others_their_suggestion(l
     other, refused = shown[0], shown[1]
     second = other["options"][1][0]
     assert len(other["options"]) == 3 and other["options"][0][1] == other["term"]
-    LearnPage(learn).act({"act": "accept", "otherwise": [[other["id"], second], [refused["id"], None]]})
+    told(LearnPage(learn), {"act": "accept", "otherwise": [[other["id"], second], [refused["id"], None]]})
     now, terms = learn.current()
     assert terms[now == other["id"]].tolist() == [second] and refused["id"] not in now
     assert [event.kind for event in reef[0].labels.events()[-3:]] == ["label", "label", "refuse"]
@@ -160,7 +165,7 @@ def test_a_group_of_alike_images_is_named_at_once(learn, reef):
     page = LearnPage(learn)
     images = [image["id"] for image in page.layout.content["images"]]
     learn.choose_term(int(reef[3][1]))
-    page.act({"act": "name", "images": images[1:]})
+    told(page, {"act": "name", "images": images[1:]})
     now, terms = learn.current()
     assert set(terms[np.isin(now, images[1:])].tolist()) == {int(reef[3][1])} and images[0] not in now
     assert learn.batch == 1
@@ -169,12 +174,12 @@ def test_a_group_of_alike_images_is_named_at_once(learn, reef):
 def test_a_digit_names_what_is_marked_and_a_free_one_takes_the_chosen_term(learn, reef):
     page = LearnPage(learn)
     image = content(learn)["images"][0]["id"]
-    page.act({"act": "press", "key": "7"})
+    told(page, {"act": "press", "key": "7"})
     assert "nothing lies on key 7" in learn.session.message.text
     learn.choose_term(int(reef[3][0]))
-    page.act({"act": "press", "key": "7"})
+    told(page, {"act": "press", "key": "7"})
     learn.choose_term(int(reef[3][1]))
-    page.act({"act": "name", "images": [image], "key": "7"})
+    told(page, {"act": "name", "images": [image], "key": "7"})
     now, terms = learn.current()
     assert terms[now == image].tolist() == [int(reef[3][0])]
     assert [one["key"] for one in page.layout.content["favourites"]] == ["7"]
@@ -203,5 +208,5 @@ def test_time_spent_and_expected_are_told_after_three_learnings(learn, reef):
 
 
 def test_clustering_again_is_queued_once_asked(learn):
-    LearnPage(learn).act({"act": "steer"})
+    told(LearnPage(learn), {"act": "steer"})
     assert "steer" in [job.kind for job in learn.app.queue.unfinished()]

@@ -57,6 +57,11 @@ def current(review):
     return {names[int(number)]: int((held["terms"] == number).sum()) for number in np.unique(held["terms"])}
 
 
+def told(page, message):
+    """As the browser tells it."""
+    page.layout._handle_msg({**message, "nth": page.layout.heard + 1})
+
+
 def test_the_largest_cluster_lies_on_the_table_first(review):
     assert review.current_cluster() == 0 and len(review.members()) == 300 and len(review.table()) == 60
     review.next_cluster()
@@ -219,17 +224,17 @@ def test_the_board_shows_what_there_is(review):
 
 def test_the_page_does_what_the_keys_say_and_mistakes_become_a_message(review):
     page = ReviewPage(review)
-    page.act({"act": "name"})
+    told(page, {"act": "name"})
     assert review.session.message.kind == "error"
-    page.act({"act": "find", "text": "san"})
+    told(page, {"act": "find", "text": "san"})
     assert page.layout.hits["terms"][0]["name"] == "sand"
-    page.act({"act": "choose", "term": page.layout.hits["terms"][0]["id"]})
-    page.act({"act": "name", "exceptions": []})
+    told(page, {"act": "choose", "term": page.layout.hits["terms"][0]["id"]})
+    told(page, {"act": "name", "exceptions": []})
     assert page.layout.content["mode"] == "check" and current(review) == {"sand": 300}
-    page.act({"act": "check", "wrong": []})
-    page.act({"act": "page", "by": 1})
+    told(page, {"act": "check", "wrong": []})
+    told(page, {"act": "page", "by": 1})
     assert page.layout.content["cluster"] == 1 and page.layout.content["page"] == 1
-    page.act({"act": "open", "cluster": 2})
+    told(page, {"act": "open", "cluster": 2})
     assert page.layout.content["cluster"] == 2
     assert set(ACTS) >= {"name", "images", "split", "merge", "next", "grow", "answer", "undo", "redo", "press"}
 
@@ -248,35 +253,35 @@ def test_two_people_label_at_once_and_both_see_it(reef):
 
 def test_a_cluster_is_marked_a_duplicate_and_images_are_moved(review, reef):
     page = ReviewPage(review)
-    page.act({"act": "open", "cluster": 2})
-    page.act({"act": "duplicate", "into": 1})
+    told(page, {"act": "open", "cluster": 2})
+    told(page, {"act": "duplicate", "into": 1})
     assert review.arrangement().sizes() == {0: 300, 1: 200} and page.layout.content["cluster"] == 1
     assert review.app.workspace.labels.events()[-1].rule["act"] == "duplicate"
-    page.act({"act": "undo"})
-    page.act({"act": "open", "cluster": 1})
-    page.act({"act": "move", "into": 2, "images": reef[1][300:320].tolist()})
+    told(page, {"act": "undo"})
+    told(page, {"act": "open", "cluster": 1})
+    told(page, {"act": "move", "into": 2, "images": reef[1][300:320].tolist()})
     assert review.arrangement().sizes() == {0: 300, 1: 130, 2: 70} and page.layout.content["cluster"] == 1
-    page.act({"act": "merge", "into": 1})
+    told(page, {"act": "merge", "into": 1})
     assert review.session.message.kind == "error" and "is the cluster on the table" in review.session.message.text
 
 
 def test_a_cluster_grows_from_one_image_and_that_is_taken_back(review, reef):
     page = ReviewPage(review)
-    page.act({"act": "found", "image": int(reef[1][-1])})
+    told(page, {"act": "found", "image": int(reef[1][-1])})
     assert review.mode == "grow" and page.layout.content["grow"]["into"] == 3
     first = set(reef[1][450:].tolist())
     assert set(review.growing.ranking[:49].tolist()) <= first | set(reef[1][300:320].tolist())
-    page.act({"act": "answer", "belongs": True})
-    page.act({"act": "cut", "pages": 1})
-    page.act({"act": "accept"})
+    told(page, {"act": "answer", "belongs": True})
+    told(page, {"act": "cut", "pages": 1})
+    told(page, {"act": "accept"})
     assert review.arrangement().sizes()[3] == 51 and current(review) == {}
-    page.act({"act": "undo"})
-    page.act({"act": "undo"})
+    told(page, {"act": "undo"})
+    told(page, {"act": "undo"})
     assert review.arrangement().sizes() == {0: 300, 1: 150, 2: 50}
 
 
 def test_the_model_splits_a_mixed_cluster_as_it_was_mixed(review, reef):
-    ReviewPage(review).act({"act": "open", "cluster": 1})
+    told(ReviewPage(review), {"act": "open", "cluster": 1})
     rearranging.split_by_model(review)
     job = run_now(review.app.workspace, "split cluster", {"run": review.atlas.run.id, "cluster": 1, "person": "Ann"})
     assert job.state == "done", job.error
@@ -294,8 +299,8 @@ def test_a_split_cluster_that_is_one_is_told(review):
 
 def test_a_lasso_is_drawn_on_the_two_widest_directions(review, reef):
     page = ReviewPage(review)
-    page.act({"act": "open", "cluster": 1})
-    page.act({"act": "lasso", "on": True})
+    told(page, {"act": "open", "cluster": 1})
+    told(page, {"act": "lasso", "on": True})
     shown = page.layout.content["plane"]
     at = dict(zip(shown["ids"], np.array(shown["xy"]), strict=True))
     odd, others = (np.array([at[int(image)] for image in ids]) for ids in (reef[1][300:320], reef[1][320:450]))
@@ -309,18 +314,18 @@ def test_a_second_person_confirms_denies_and_names_otherwise(reef):
     ann.param.update(cluster=2, term=term(ann, "sand"))
     ann.name_cluster()
     page = ReviewPage(bob)
-    page.act({"act": "verify"})
+    told(page, {"act": "verify"})
     shown = [image["id"] for image in page.layout.content["images"]]
     assert sorted(shown) == reef[1][450:].tolist() and page.layout.content["verify"]["term"]["name"] == "sand"
     bob.term = term(bob, "kelp")
-    page.act({"act": "otherwise", "images": shown[:3]})
-    page.act({"act": "confirm", "wrong": shown[3:5]})
+    told(page, {"act": "otherwise", "images": shown[:3]})
+    told(page, {"act": "confirm", "wrong": shown[3:5]})
     events = standing(app.workspace.labels.events())
     assert [event.kind for event in events[-3:]] == ["label", "label", "refuse"] and bob.mode == "cluster"
     assert {event.why for event in events[-3:-1]} == {"verification"}
     assert len(conflicts(events)) == 3
     assert current(bob) == {"sand": 47, "kelp": 3}
-    page.act({"act": "verify"})
+    told(page, {"act": "verify"})
     assert "have not seen" in bob.session.message.text
 
 
@@ -337,24 +342,24 @@ def test_whoever_names_what_others_named_meanwhile_is_told(reef):
 
 def test_images_are_named_one_by_one_each_an_act_of_its_own(review, reef):
     page = ReviewPage(review)
-    page.act({"act": "open", "cluster": 2})
-    page.act({"act": "single"})
+    told(page, {"act": "open", "cluster": 2})
+    told(page, {"act": "single"})
     single = page.layout.content["single"]
     assert single["total"] == 500 and len(single["images"]) == 400
     handed = [image for image, *_ in single["images"]]
     assert set(handed[:50]) == set(reef[1][450:].tolist())
     sand, kelp = term(review, "sand"), term(review, "kelp")
-    page.act({"act": "said", "pairs": [[handed[0], sand], [handed[1], kelp], [handed[2], sand]]})
-    page.act({"act": "more"})
+    told(page, {"act": "said", "pairs": [[handed[0], sand], [handed[1], kelp], [handed[2], sand]]})
+    told(page, {"act": "more"})
     assert len(page.layout.content["single"]["images"]) == 500 and current(review) == {"sand": 2, "kelp": 1}
-    page.act({"act": "undo"})
+    told(page, {"act": "undo"})
     assert current(review) == {"sand": 1, "kelp": 1} and review.mode == "single"
 
 
 def test_messages_are_done_in_the_order_of_their_numbers():
     line, done = Line(), []
     for number in (2, 3, 1, 4):
-        done += [told["act"] for _, told in line.joined(number, {"act": number})]
+        done += [message["act"] for _, message in line.joined(number, {"act": number})]
     assert done == [1, 2, 3, 4]
 
 
