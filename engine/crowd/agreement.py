@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import pairwise
 
 import numpy as np
 
@@ -11,14 +11,12 @@ from engine.metrics import adjusted_rand
 
 
 def agreement(tasks: Sequence[int], sortings: Sequence[Sorting]) -> float | None:
-    """Mean adjusted Rand index of the pairs of people who did one task: 1 for the same groups, 0 for what chance does.
-
-    `tasks` names the task of each sorting. None where nobody did what another did.
-    """
+    """Mean adjusted Rand index of people who did one task, each with the next: 1 for the same groups, 0 for what chance
+    does. `tasks` names the task of each sorting. None where nobody did what another did."""
     by_task: dict[int, list[Sorting]] = defaultdict(list)
     for task, sorting in zip(tasks, sortings, strict=True):
         by_task[task].append(sorting)
-    alike = [likeness(one, other) for told in by_task.values() for one, other in combinations(told, 2)]
+    alike = [likeness(one, other) for told in by_task.values() for one, other in pairwise(told)]
     known = [share for share in alike if share is not None]
     return float(np.mean(known)) if known else None
 
