@@ -11,7 +11,7 @@ from engine.jobs import Job, JobQueue
 from engine.workspace import Run, Workspace
 from engine.workspace.features import FeatureSet
 
-LEAVE_IMAGES = frozenset({"features", "cluster", "projection"})  # jobs that add to images but do not change them
+LEAVE_IMAGES = frozenset({"features", "cluster", "crowd", "projection"})  # jobs that add to images but do not change them
 
 
 class AppState:
