@@ -11,7 +11,8 @@ from engine.jobs import Job, JobQueue
 from engine.workspace import Run, Workspace
 from engine.workspace.features import FeatureSet
 
-LEAVE_IMAGES = frozenset({"features", "cluster", "crowd", "projection"})  # jobs that add to images but do not change them
+# Jobs that add to images but do not change them.
+LEAVE_IMAGES = frozenset({"features", "cluster", "crowd", "projection"})
 
 
 class AppState:
