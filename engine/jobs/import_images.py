@@ -231,6 +231,9 @@ class _Import:
             first = imaging.readable(self.gone[0])
             told = f"{len(self.gone):,} images imported earlier are no longer there, such as {first}"
             self.tally.problems.append(Problem(start, told, "restore them, or relink the folder if it moved"))
+        if self.tally.changed and self.workspace.features.names():
+            told = f"{self.tally.changed:,} images have changed since they were described"
+            self.tally.problems.append(Problem(start, told, "describe them anew: benthoscope features --again"))
         self.library.note_problems(f"import {start}", [*self.plan.problems, *self.tally.problems])
 
     def _summary(self) -> dict[str, Any]:

@@ -112,6 +112,17 @@ def _nothing(items):
     yield from ()
 
 
+def test_changed_files_that_were_described_are_told_to_be_described_anew(reef, dive):
+    bring_in(reef, dive)
+    with reef.features.writer("colour", width=1, extractor={}) as writer:
+        ids = reef.library.columns("id")["id"]
+        writer.append(ids, np.zeros((len(ids), 1), np.float32))
+    os.utime(picture(dive / "r20190514_090000_reef" / "a.png", 9, "PNG"), ns=(1, 1))
+    assert bring_in(reef, dive)["changed"] == 1
+    told = [problem for problem in reef.library.problems() if "1 images have changed" in problem.what]
+    assert len(told) == 1 and "--again" in told[0].remedy
+
+
 def test_only_new_and_changed_files_are_read_and_keep_their_ids(reef, dive):
     bring_in(reef, dive)
     before = stored(reef)
