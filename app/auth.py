@@ -3,6 +3,7 @@
 The token comes once in the address (`?token=...`), is turned into a cookie and taken out of the address.
 """
 
+import hashlib
 import hmac
 import secrets
 from collections.abc import Iterable
@@ -25,6 +26,11 @@ NO_TOKEN = Problem("address", "has no valid token",
 
 def new_token() -> str:
     return secrets.token_urlsafe(24)
+
+
+def cookie_name(workspace: str) -> str:
+    """One for each workspace: cookies know no ports, and servers on one host would take each other's away."""
+    return f"benthoscope-{hashlib.sha256(workspace.encode()).hexdigest()[:12]}"
 
 
 @dataclass(frozen=True)

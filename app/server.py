@@ -10,7 +10,7 @@ from fastapi import FastAPI
 
 from app import api as rest
 from app.api.failures import add_failures
-from app.auth import LOOPBACK, Door, Guard, new_token
+from app.auth import LOOPBACK, Door, Guard, cookie_name, new_token
 from app.pages.registry import PAGES
 from app.panel_pages import mount_pages
 from app.security_headers import SecurityHeaders, origin
@@ -61,7 +61,7 @@ def create_app(workspace: Workspace, settings: ServerSettings | None = None) -> 
     mount_pages(api, state, threads=settings.threads, secret=new_token().encode(),
                 linger=settings.linger)
     api.add_middleware(SecurityHeaders, images_from=origin(settings.tiles))
-    api.add_middleware(Guard, door=door(settings), cookie="benthoscope")
+    api.add_middleware(Guard, door=door(settings), cookie=cookie_name(workspace.identity.id))
     return api
 
 

@@ -75,7 +75,7 @@ def _pages(browser: Browser, server: Server, images: int) -> Iterator[list[Any]]
 
 def _opened(browser: Browser, server: Server) -> tuple[Page, Any]:
     context = browser.new_context(viewport=WIDE)
-    context.add_cookies([{"name": "benthoscope", "value": server.token, "url": server.base}])
+    context.add_cookies([{"name": server.cookie, "value": server.token, "url": server.base}])
     page = context.new_page()
     page.set_default_timeout(180_000)
     page.goto(f"{server.base}/explore")
@@ -87,7 +87,7 @@ def _opened(browser: Browser, server: Server) -> tuple[Page, Any]:
 def _first_paint(browser: Browser, server: Server) -> tuple[float, float]:
     """Seconds until tiles are there and points drawn, and until cards are; by a browser that knows nothing yet."""
     context = browser.new_context(viewport=WIDE)
-    context.add_cookies([{"name": "benthoscope", "value": server.token, "url": server.base}])
+    context.add_cookies([{"name": server.cookie, "value": server.token, "url": server.base}])
     page = context.new_page()
     page.set_default_timeout(180_000)
     began = time.perf_counter()

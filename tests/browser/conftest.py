@@ -16,10 +16,12 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from queue import Empty, Queue
 from urllib.parse import urlsplit
 
+import httpx
 import pytest
 
 from engine.jobs import run_now
@@ -60,6 +62,11 @@ class Server:
     @property
     def token(self) -> str:
         return self.address.partition("token=")[2]
+
+    @cached_property
+    def cookie(self) -> str:
+        """The name under which a browser keeps the token."""
+        return next(iter(httpx.get(self.address, timeout=START).cookies), "none")
 
     def stop(self) -> int:
         """As Ctrl-C does; the exit code."""
@@ -240,7 +247,7 @@ def tab(chromium, contexts: list, request: pytest.FixtureRequest) -> Iterator[Ca
         at = at or request.getfixturevalue("server")
         context = chromium.new_context(viewport=size or LAPTOP)
         context.add_cookies([{"name": "bentho-theme", "value": "dark" if dark else "light", "url": at.base},
-                             {"name": "benthoscope", "value": at.token, "url": at.base}])
+                             {"name": at.cookie, "value": at.token, "url": at.base}])
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(PATIENCE)

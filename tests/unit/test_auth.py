@@ -6,7 +6,7 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route, WebSocketRoute
 
-from app.auth import FOREIGN, STRANGER, Door, Guard, hostname
+from app.auth import FOREIGN, STRANGER, Door, Guard, cookie_name, hostname
 from tests.loops import outcome
 
 TOKEN = "a-secret-nobody-guesses"
@@ -111,3 +111,9 @@ def test_without_a_token_the_door_is_open_to_pages_of_this_server_only():
     ("localhost:8642", "localhost"), ("[::1]:8642", "::1"), ("VESSEL", "vessel"), ("", ""), ("[::1", "")])
 def test_the_name_in_a_host_header_is_read_without_port_and_brackets(host, name):
     assert hostname(host) == name
+
+
+def test_servers_of_two_workspaces_do_not_take_each_others_cookie():
+    names = {cookie_name("one"), cookie_name("other")}
+    assert len(names) == 2 and cookie_name("one") in names
+    assert all(name.replace("-", "").isalnum() for name in names)
