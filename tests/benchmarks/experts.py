@@ -11,7 +11,8 @@ SLIP = 0.02           # of all decisions are not what was meant: a wrong key, an
 NAME_SECONDS = 2.5    # to look at one image alone and give it its name
 TILE_SECONDS = 0.12   # to pass over one tile of a page
 ANSWER_SECONDS = 1.0  # to press the key that ends a page
-CLICK_SECONDS = 1.0   # to find a tile with the pointer and click it
+CLICK_SECONDS = 1.0   # to find a tile with the pointer and click it, or to drag over tiles side by side
+READ_SECONDS = 0.4    # to read the name that a row of tiles bears
 PURE = 0.8            # a group is named if so many of those in view are of one class
 
 
@@ -51,16 +52,26 @@ class Expert:
         seen = odd & (self.rng.random(len(page)) >= SLIP)
         return bool(seen.any()) == self._slips()
 
-    def correct(self, page: np.ndarray, suggested: np.ndarray, next_best: np.ndarray) -> None:
-        """A page where everything is right unless clicked: a click takes the next best suggestion, a key after it any
-        other name; one key accepts the rest."""
-        odd = (self.truth[page] != suggested) & (self.rng.random(len(page)) >= SLIP)
-        helped = odd & (next_best == self.truth[page])
-        clicks, keys = int(odd.sum()), int((odd & ~helped).sum())
-        self._spend(1 + clicks + keys, ANSWER_SECONDS + TILE_SECONDS * len(page) + CLICK_SECONDS * (clicks + keys))
-        self.labels[page] = np.where(odd, self.truth[page], suggested)
+    def sort(self, page: np.ndarray, suggested: np.ndarray, next_best: np.ndarray) -> tuple[int, int]:
+        """A page of images under their suggestions, alike ones side by side, where everything is right unless changed:
+        a click takes the next best suggestion; a drag marks tiles side by side, and one key names all that is marked.
+        One key accepts the page. (Images changed, actions.)"""
+        before, truth = self.actions, self.truth[page]
+        odd = (truth != suggested) & (self.rng.random(len(page)) >= SLIP)
+        hands = sum(self._hands(_runs(truth == wanted, odd), next_best == wanted) for wanted in np.unique(truth[odd]))
+        names = 1 + int((suggested[1:] != suggested[:-1]).sum())
+        self._spend(1 + hands, ANSWER_SECONDS + TILE_SECONDS * len(page) + READ_SECONDS * names + CLICK_SECONDS * hands)
+        self.labels[page] = np.where(odd, truth, suggested)
         slipped = odd & (self.rng.random(len(page)) < SLIP)
         self.labels[page[slipped]] = self.rng.choice(self._classes, int(slipped.sum()))
+        return int(odd.sum()), self.actions - before
+
+    def _hands(self, runs: list[np.ndarray], helped: np.ndarray) -> int:
+        """Clicks, drags and keys that put the odd tiles of one class right, given as runs of tiles side by side: single
+        ones that the next suggestion names are clicked, the others dragged over and then named together."""
+        single = sum(len(run) == 1 and bool(helped[run].all()) for run in runs)
+        dragged = len(runs) - single
+        return single + (dragged + 1 if dragged else 0)
 
     def accept(self, images: np.ndarray, name: int) -> None:
         """All of them at once, as the end of an act already counted."""
@@ -72,6 +83,13 @@ class Expert:
 
     def _slips(self) -> bool:
         return bool(self.rng.random() < SLIP)
+
+
+def _runs(alike: np.ndarray, odd: np.ndarray) -> list[np.ndarray]:
+    """Of every stretch of tiles of one class (n,) bool the odd ones (n,) bool, where it has any."""
+    places = np.flatnonzero(alike)
+    stretches = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1)
+    return [stretch[odd[stretch]] for stretch in stretches if odd[stretch].any()]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from engine.labelling.alike import alike
+from engine.labelling.alike import Groups, alike, side_by_side
 from engine.labelling.bisection import page_of
 from engine.labelling.inputs import Inputs, inputs
 from engine.labelling.learner import Learned, learn
@@ -22,9 +22,12 @@ GROWTH = 0.04     # of the labels so far, in a batch: retraining after each one 
 ROUNDS = 400
 IN_VIEW = 24      # images of a cluster on the first screen
 GROUP_WEIGHT = 8.0  # labels a group's name counts for in all: its images are alike, and not all of them as named
-NEW = 1.0           # images like nothing known, for which a group is asked about before anything else
-CLEAR = 0.7         # of what a page puts right an action, a single image must: it also teaches more
 MOST = 0.7          # of the images: so many are in clusters that are named before a model is asked
+FINE = 8            # images of a row on a page to be sorted
+WORTH = 1.0         # doubtful images for which a group is asked about
+GROUPS_AT_ONCE = 0.06  # of the actions so far, between two learnings
+FORGETTING = 0.6    # how much of what a kind of act gained before counts beside what it gained last
+AT_FIRST = {"groups": 20.0, "pages": 2.0}  # images put right an action, as long as nobody has seen
 
 Flow = Callable[[KnownSet, Expert, np.random.Generator], Iterator[Point]]
 
@@ -131,8 +134,24 @@ class Named:
 
 
 @dataclass
+class Gains:
+    """What naming groups and sorting pages put right an action lately: the expert's own corrections tell."""
+
+    groups: float = AT_FIRST["groups"]
+    pages: float = AT_FIRST["pages"]
+
+    def of_group(self, gained: float) -> None:
+        kept = FORGETTING**0.5  # groups are asked several at a time
+        self.groups = kept * self.groups + (1 - kept) * gained
+
+    def of_page(self, gained: float) -> None:
+        self.pages = FORGETTING * self.pages + (1 - FORGETTING) * gained
+        self.groups = max(self.groups, 0.3 * self.pages) + 0.1  # lest what once gained little is never tried again
+
+
+@dataclass
 class Asked:
-    """The groups the expert has seen, and how many of them had one name."""
+    """The groups the expert has seen (groups,) bool, and how many of them had one name."""
 
     before: np.ndarray
     named: float = 1.0
@@ -147,25 +166,45 @@ class Asked:
         self.named, self.seen = self.named + (name >= 0), self.seen + 1
 
 
+@dataclass(frozen=True)
+class Ours:
+    """The state of our flow: what is known of the images, what was said, and what acts have gained."""
+
+    expert: Expert
+    data: Inputs
+    said: Named
+    groups: Groups  # asked about at a glance
+    rows: Groups    # smaller ones, put together to pages
+    asked: Asked
+    gains: Gains
+
+    @classmethod
+    def begun(cls, known: KnownSet, expert: Expert, clusters: np.ndarray, rng: np.random.Generator) -> "Ours":
+        data, count = inputs(known.X, clusters, rng=rng), len(known.X)
+        groups = alike(data.rows, clusters, rng)
+        said = Named(np.full(count, -1), np.zeros(count), np.arange(count))
+        return cls(expert, data, said, groups, alike(data.rows, clusters, rng, FINE),
+                   Asked(np.zeros(groups.count, bool)), Gains())
+
+
 def ours(known: KnownSet, expert: Expert, rng: np.random.Generator) -> Iterator[Point]:
-    """Clusters are named at a glance, then groups of alike images that are unlike all that is known; after that single
-    images near a boundary, or pages of one suggestion sorted out by exception."""
+    """Clusters are named at a glance; then groups of alike images, or pages of doubtful images sorted side by side,
+    whichever has put more right an action of late."""
     clusters = GMC(random_state=0).fit(known.X, groups=known.groups).labels_
-    data = inputs(known.X, clusters, rng=rng)
-    said = Named(np.full(len(known.X), -1), np.zeros(len(known.X)), np.arange(len(known.X)))
-    groups = alike(data.rows, clusters, rng)
-    asked = Asked(np.zeros(groups.count, bool))
+    state = Ours.begun(known, expert, clusters, rng)
     for cluster in _largest(clusters):
         members = np.flatnonzero(clusters == cluster)
-        said.take(members, expert.name_group(_in_view(known.X, members, rng)))
-        yield point(expert, said.names)
+        name = expert.name_group(_in_view(known.X, members, rng))
+        if name >= 0:
+            state.said.take(members, name)
+        yield point(expert, state.said.names)
     model = None
     for _ in range(ROUNDS):
-        model, P = _learnt(data, expert, said, model, rng)
+        model, P = _learnt(state.data, expert, state.said, model, rng)
         yield point(expert, model.terms[P.argmax(1)])
         if not (expert.labels < 0).any():
             return
-        _next_act(expert, said, groups, asked, model, P)
+        _next_act(state, model.terms, P)
 
 
 def _largest(clusters: np.ndarray) -> np.ndarray:
@@ -193,45 +232,39 @@ def _learnt(data: Inputs, expert: Expert, said: Named, before: Learned | None, r
     return model, model.probabilities(data.rows)
 
 
-def _next_act(expert, said, groups, asked, model, P) -> None:
-    """First what is unlike everything known, a group at a time; then what is near a boundary, image by image; where
-    even there most guesses are right, pages sorted out by exception."""
-    open_ = expert.labels < 0
-    known = np.bincount(groups.of, ~open_ | (said.names >= 0), groups.count) > 0
-    new = np.where(asked.before, 0, groups.worth(groups.novelty(known)[groups.of], open_)) * asked.purity
-    free, batch = np.flatnonzero(open_), max(4, int(GROWTH * expert.actions))
-    doubt = 1 - P[free].max(1)
-    single = np.argsort(-margins(P[free]), kind="stable")[:batch]
-    page, gain = _best_page(P[free].argmax(1), doubt)
-    if new.max() >= NEW:
-        _ask_groups(expert, said, groups, asked, np.argsort(-new)[: min(batch, int((new >= NEW).sum()))])
-    elif doubt[single].mean() >= CLEAR * gain:
-        for image in free[single]:
-            expert.name(image)
+def _next_act(state: Ours, terms: np.ndarray, P: np.ndarray) -> None:
+    open_ = state.expert.labels < 0
+    doubt = np.where(open_, 1 - P.max(1), 0.0)
+    known = np.bincount(state.groups.of, ~open_ | (state.said.names >= 0), state.groups.count) > 0
+    unknown = np.maximum(state.groups.novelty(known)[state.groups.of], doubt)
+    worth = np.where(state.asked.before, 0, state.groups.worth(unknown, open_))
+    if worth.max() >= WORTH and min(state.gains.groups, worth.max() * state.asked.purity) >= state.gains.pages:
+        most = min(max(3, int(GROUPS_AT_ONCE * state.expert.actions)), int((worth >= WORTH).sum()))
+        _ask_groups(state, np.argsort(-worth)[:most], terms[P.argmax(1)], open_)
     else:
-        order = np.argsort(-P[free[page]], axis=1)
-        expert.correct(free[page], model.terms[order[:, 0]], model.terms[order[:, 1]])
+        _sort_page(state, terms, P, doubt)
 
 
-def _ask_groups(expert, said, groups, asked, chosen) -> None:
+def _ask_groups(state: Ours, chosen: np.ndarray, guesses: np.ndarray, open_: np.ndarray) -> None:
     for group in chosen.tolist():
-        members = groups.members(group)
-        name = expert.name_group(members[:IN_VIEW])
-        asked.note(group, name)
+        members = state.groups.members(group)
+        name = state.expert.name_group(members[:IN_VIEW])
+        state.asked.note(group, name)
+        state.gains.of_group(float((guesses[members][open_[members]] != name).sum()) if name >= 0 else 0.0)
         if name >= 0:
-            said.take(members, name)
+            state.said.take(members, name)
 
 
-def _best_page(best: np.ndarray, doubt: np.ndarray) -> tuple[np.ndarray, float]:
-    """Of every suggestion the page of its most doubtful images; the page that puts most right for an action."""
-    pages = []
-    for term in np.unique(best):
-        mine = np.flatnonzero(best == term)
-        page = mine[np.argsort(-doubt[mine])[:PAGE]]
-        wrong = doubt[page].sum()
-        pages.append((wrong / (1 + 1.5 * wrong), page))
-    gain, page = max(pages, key=lambda pair: pair[0])
-    return page, float(gain)
+def _sort_page(state: Ours, terms: np.ndarray, P: np.ndarray, doubt: np.ndarray) -> None:
+    """The rows with most doubtful images, put so that neighbours are alike in looks and in what is suggested."""
+    free = np.flatnonzero(state.expert.labels < 0)
+    rows = np.argsort(-state.rows.worth(doubt, state.expert.labels < 0), kind="stable")
+    place = np.argsort(rows)[state.rows.of[free]]
+    page = free[np.argsort(place, kind="stable")[:PAGE]]
+    page = page[side_by_side(np.hstack([state.data.rows[page], P[page]]))]
+    best = np.argsort(-P[page], axis=1)
+    changed, actions = state.expert.sort(page, terms[best[:, 0]], terms[best[:, 1]])
+    state.gains.of_page(changed / actions)
 
 
 FLOWS: dict[str, Flow] = {

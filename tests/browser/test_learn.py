@@ -130,6 +130,7 @@ def test_the_loop_from_twenty_labels_to_an_export(named, tab, screenshot):
     page.locator("[data-told=labelled]").filter(has_text=str(FIRST)).wait_for()
     page.close()
     page = open_page(tab, server, "learn")
+    page.get_by_text("Nothing was learnt yet").wait_for()
     page.keyboard.press("r")
     page.locator(".tile .label").first.wait_for()
     shown = page.locator(".tile").count()
