@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from app.commands.learn import PersonOption
-from app.commands.terminal import JsonOption, WorkspaceOption, opened, show
+from app.commands.terminal import JsonOption, WorkspaceOption, opened, run_job, show
 from engine.problems import fail
 
 if TYPE_CHECKING:
@@ -97,6 +97,20 @@ def history(
         told = [_act(found, event.number) for event in found.labels.history(image)]
     show(told, as_json, lambda told: "\n".join(f"{act['at']}  {act['who']}  {act['what']}" for act in told)
          or f"Nothing was ever said of image {image}")
+
+
+@commands.command()
+def recluster(
+    run: Annotated[int | None, typer.Option(help="Number of the run to begin with; by default the current one.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the new run.")] = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same clusters on the same machine.")] = 0,
+    workspace: WorkspaceOption = None, as_json: JsonOption = False,
+) -> None:
+    """Cluster again, steered by the labels: no cluster of the new run holds images of two terms."""
+    with opened(workspace) as found:
+        told = run_job(found, "steer", {"run": run, "name": name, "seed": seed}, as_json=as_json)
+    show(told, as_json, lambda told: f"Run {told['run']} '{told['name']}': {told['clusters']} clusters; "
+         f"{told['mixed_before']} held several terms before, {told['named']} hold one now")
 
 
 @commands.command()

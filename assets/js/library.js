@@ -25,7 +25,7 @@ export function render({model}) {
       title: described ? "" : "Describes the images first, then clusters them"}, icon("bubble_chart"), "Cluster")
     return h("header", {class: "head"}, h("h1", {}, "Library"),
       h("dl", {class: "stats"}, found.stats.map((one) => h("div", {}, h("dt", {}, one.label), h("dd", {}, one.value)))),
-      h("div", {class: "acts"}, add, describe, cluster))
+      h("div", {class: "acts"}, add, describe, cluster, any ? h("a", {class: "button", href: "/labels?part=files"}, icon("ios_share"), "Labels in and out") : null))
   }
 
   const missing = (found) => found.missing_roots.map((gone) => h("p", {class: "warning", role: "alert"}, icon("link_off"),

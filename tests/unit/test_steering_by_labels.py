@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from app.cli import app
 from engine.jobs import run_now
 from engine.workspace import NewImage, NewRun, Workspace
 from engine.workspace.vocabularies import NewTerm
@@ -71,3 +73,11 @@ def test_the_new_run_is_whole_and_says_where_it_comes_from(reef):
 def test_without_labels_of_two_terms_it_says_so(reef):
     job = run_now(reef[0], "steer")
     assert job.state == "failed" and "two terms" in job.error
+
+
+def test_the_command_line_clusters_again(reef, tmp_path):
+    named(reef, 5)
+    shown = CliRunner().invoke(app, ["labels", "recluster", "--name", "again", "-w", str(tmp_path / "reef")])
+    assert shown.exit_code == 0, shown.output
+    assert "1 held several terms before" in shown.stdout.replace("\n", " ")
+    assert reef[0].runs.current().name == "again"
