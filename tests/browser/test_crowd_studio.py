@@ -120,17 +120,51 @@ def test_what_the_crowd_said_is_looked_at_named_and_adopted(asked, tab, screensh
         assert len(images) and workspace.vocabularies.term(int(terms[-1])).name == "Round things"
 
 
-def test_answers_are_clustered_and_steer_the_next_clustering_while_the_page_shows_how_far_it_is(asked, tab):
+def test_answers_are_clustered_anew_and_steer_the_next_clustering(asked, tab):
     server, folder = asked
     page = opened(tab, server)
+    shown = page.get_by_role("link", name="Cluster 1 in Explore")
+    before = shown.get_attribute("href")
     page.get_by_role("button", name="Cluster the answers").click()
-    page.get_by_role("progressbar", name="Cluster answers of answered").wait_for()
+    page.wait_for_function("([before]) => { const all = (root) => [...root.querySelectorAll('*')].flatMap((one) => "
+                           "[one, ...(one.shadowRoot ? all(one.shadowRoot) : [])]); const link = all(document).find("
+                           "(one) => one.ariaLabel === 'Cluster 1 in Explore'); return link && "
+                           "link.getAttribute('href') !== before }", arg=[before])
     page.get_by_role("button", name="Steer the next clustering").click()
-    page.get_by_role("progressbar", name="Cluster by what crowd answered says").wait_for()
-    page.get_by_role("progressbar", name="Cluster by what").wait_for(state="detached")
+    page.get_by_text("Images are being clustered by colour, steered by crowd answered").wait_for()
+    page.goto(f"{server.base}/runs")
+    page.get_by_role("button", name="steered by crowd answered").first.wait_for()
     with Workspace.open(folder) as workspace:
         newest = workspace.runs.all()[-1]
         assert newest.summary["crowd"]["images"] == ITEMS and newest.features == "colour"
+
+
+def test_a_clustering_that_goes_on_shows_how_far_it_is_and_can_be_stopped(asked, tab):
+    page, cancelled = opened(tab, asked[0]), []
+    going = {"id": 999, "kind": "crowd", "title": "Cluster answers of answered", "state": "running", "heavy": True,
+             "cancel_requested": False, "done": 25.0, "total": 100.0, "rate": 1.0, "message": "4 dimensions",
+             "error": None, "created_at": 0.0, "started_at": 0.0, "finished_at": None, "seconds_left": 75.0}
+
+    def with_one(route):
+        found = route.fetch()
+        route.fulfill(json={**found.json(), "jobs": [going]})
+
+    def stop(route):
+        cancelled.append(route.request.method)
+        going["cancel_requested"] = True
+        route.fulfill(json=going)
+
+    page.route("**/api/v1/jobs", with_one)
+    page.route("**/api/v1/jobs/999/cancel", stop)
+    bar = page.get_by_role("progressbar", name="Cluster answers of answered")
+    bar.wait_for()
+    assert bar.get_attribute("aria-valuenow") == "25"
+    job = page.get_by_role("region", name="Clustering")
+    job.get_by_text("4 dimensions · 25 of 100").wait_for()
+    job.get_by_role("button", name="Stop", exact=True).click()
+    job.get_by_role("button", name="Stopping…").wait_for()
+    assert cancelled == ["POST"]
+    page.unroute_all(behavior="wait")
 
 
 def test_a_cluster_is_refined_and_a_campaign_closed_only_when_meant(asked, tab):
