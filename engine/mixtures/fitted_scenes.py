@@ -85,8 +85,8 @@ class FittedScenes:
 
     def explain(self, data: Observations, images: Images, shares: Weights, prior: WeightsPrior | None = None,
                 new: np.ndarray | None = None) -> Explained:
-        """Iterates owners and responsibilities, all clusters frozen, from responsibilities that know no image. `shares`
-        are of the dives of these images; those of the `new` ones are learned from them under the prior."""
+        """Iterates owners and responsibilities, all clusters frozen, from the likeliest owner of each image whole.
+        `shares` are of the dives of these images; those of the `new` ones are learned from them under the prior."""
         model = SceneModel(prior, self.segments.prior, images=images)
         scenes = Scenes(shares, self.segments.parameters.weights, self.looks and self.looks.clusters, self.counts)
         found = _Frozen(model, scenes, self.segments.parameters.clusters).settled(data, prior, new)
@@ -131,18 +131,18 @@ class _Frozen:
     clusters: Clusters
 
     def settled(self, data: Observations, prior: WeightsPrior | None, new: np.ndarray | None) -> Fit:
-        K = len(self.clusters.coefficients())
-        first = data.sweep(Scorer(self.model.clusters, self.clusters.coefficients(), np.zeros((1, K))))
-        fit, here, scenes = None, first, self.scenes
+        fit, scenes = None, self.scenes
+        coefficients = self.clusters.coefficients()
+        evidence = data.evidence(Scorer(self.model.clusters, coefficients, scenes.proportions.expected_log))
+        owners, moved = self.model.first_owners(evidence, scenes), np.inf
         for _ in range(ITERATIONS):
-            owners = self.model.owners(here.counts, scenes)
             if new is not None and len(new):
                 scenes = replace(scenes, shares=self._learned(owners, prior, new, scenes.shares))
-            moved = np.inf if fit is None else np.abs(owners - here.owners).max(initial=0.0)
             fit = e_step(self.model, data, Parameters(self.model.believed(scenes, owners), self.clusters))
-            here = fit.statistics
             if moved < TOLERANCE:
                 break
+            owners, before = self.model.owners(fit.statistics.counts, scenes), owners
+            moved = np.abs(owners - before).max(initial=0.0)
         return fit
 
     def _learned(self, owners: np.ndarray, prior: WeightsPrior, new: np.ndarray, before: Weights) -> Weights:

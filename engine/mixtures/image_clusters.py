@@ -10,10 +10,10 @@ import numpy as np
 
 from engine.mixtures.model import Statistics
 from engine.mixtures.scenes import SceneModel
-from engine.mixtures.search import Start, Task
+from engine.mixtures.search import Task
 from engine.mixtures.sweep import Division
 from engine.mixtures.together import gains_of_clusters, proposals, stacked
-from engine.mixtures.variational import EMPTY, Fit, step
+from engine.mixtures.variational import EMPTY, Fit, settle, step
 
 ITERATIONS = 200
 TOLERANCE = 1e-7         # rise of the bound, of itself, at which the image level alone has settled
@@ -37,7 +37,7 @@ def settled_images(task: Task, fit: Fit, restarts: int) -> Fit:
         better = parted_with_images(task, fit) if len(task.data) <= PARTED_UP_TO else None
         if better is None:
             return fit
-        fit = _restarted(task, task.settle(Start.after(better))[0], restarts)
+        fit = _restarted(task, better, restarts)
     return fit
 
 
@@ -46,10 +46,15 @@ def _restarted(task: Task, fit: Fit, restarts: int) -> Fit:
     found = _settled(task.model, counts, fit.statistics.owners)
     if len(counts) <= RESTARTED_UP_TO:
         found = max([found, *_others(task, counts, restarts - 1)], key=lambda one: one.evidence)
-    fit, _ = task.settle(Start(replace(fit.statistics, owners=found.owners)))
+    fit = _converged(task, fit, found.owners)
     while (kept := _owning(fit.statistics.owners)).sum() < fit.statistics.owners.shape[1]:
-        fit, _ = task.settle(Start(replace(fit.statistics, owners=_without(fit.statistics.owners, kept))))
+        fit = _converged(task, fit, _without(fit.statistics.owners, kept))
     return fit
+
+
+def _converged(task: Task, fit: Fit, owners: np.ndarray) -> Fit:
+    """Not a point to take up again: whoever resumes repeats the end of a level whole, with the same random numbers."""
+    return settle(task.model, task.data, replace(fit.statistics, owners=owners), task.rule, task.course)[0]
 
 
 def parted_with_images(task: Task, fit: Fit) -> Fit | None:

@@ -115,6 +115,13 @@ class Observations:
     def log_norms(self, scorer: Scorer) -> np.ndarray:
         return np.concatenate(list(self.map(sweep.log_norms, scorer)))
 
+    def evidence(self, scorer: Scorer) -> np.ndarray:
+        """(groups, T): log densities of each group's rows, summed, under each of the scorer's rows of weights."""
+        total = np.zeros((self.n_groups, len(scorer.log_weights)))
+        for chunk, part in zip(self.chunks, self.map(sweep.evidence, scorer), strict=True):
+            total[chunk.first : chunk.first + len(part)] += part
+        return total
+
     def map(self, function: Callable, *shared: Any) -> Iterator:
         return self._machine.map(self.chunks, function, *shared, after_each=self.pulse)
 

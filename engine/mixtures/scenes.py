@@ -99,6 +99,10 @@ class SceneModel(Model):
         """q(Y) (I, T): how much of every image each image cluster owns (5.12)."""
         return self.explained(counts, scenes)[0]
 
+    def first_owners(self, evidence: np.ndarray, scenes: Scenes) -> np.ndarray:
+        """Of new images, by the evidence (I, T) their segments give if a single image cluster owned them whole."""
+        return _normalised(self._of_images(scenes) + evidence)[0]
+
     def believed(self, scenes: Scenes, owners: np.ndarray) -> SceneWeights:
         kl = np.array([self.unlike(scenes, owners).sum() + self.cost(scenes)])
         return SceneWeights(owners @ scenes.proportions.expected_log, owners @ scenes.proportions.mean, kl,

@@ -69,6 +69,18 @@ def log_norms(chunk, scorer: Scorer) -> np.ndarray:
     return out
 
 
+def evidence(chunk, scorer: Scorer) -> np.ndarray:
+    """(groups of the chunk, T): log densities of each group's rows, summed, under each of T rows of weights."""
+    total = np.zeros((chunk.n_groups, len(scorer.log_weights)))
+    weights = np.exp(scorer.log_weights)
+    for features, groups in _blocks(chunk, scorer.clusters):
+        log_joint = scorer.coefficients @ features
+        top = log_joint.max(0)
+        mixed = weights @ np.exp(log_joint - top)
+        add_by_group(total, groups, np.log(np.maximum(mixed, np.finfo(float).tiny)) + top)
+    return total
+
+
 def given(chunk, clusters, resp: np.ndarray) -> Statistics:
     """The statistics of responsibilities (N, K) that are given."""
     return _of_given(chunk, clusters, resp[chunk.start : chunk.stop])
