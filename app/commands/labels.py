@@ -101,7 +101,7 @@ def history(
 
 @commands.command()
 def recluster(
-    run: Annotated[int | None, typer.Option(help="Number of the run to begin with; by default the current one.")] = None,
+    run: Annotated[int | None, typer.Option(help="Number of the run to begin with; by default the current.")] = None,
     name: Annotated[str | None, typer.Option(help="Name of the new run.")] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same clusters on the same machine.")] = 0,
     workspace: WorkspaceOption = None, as_json: JsonOption = False,
