@@ -20,7 +20,8 @@ export function dialogOf(model, draw, {wide = false} = {}) {
     heading.textContent = shown.title ?? ""
     element.setAttribute("aria-label", heading.textContent)
     draw(body, shown)
-    if (!element.open) element.showModal()
+    if (!element.open && element.isConnected) element.showModal()
+    else if (!element.open) requestAnimationFrame(show) // what is open from the beginning is drawn before it is in the page
   }
   model.on("shown", show)
   queueMicrotask(show)

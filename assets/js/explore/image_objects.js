@@ -83,7 +83,7 @@ export class ImageObjects {
     this.tip.hidden = segment < 0 || !this.told
     if (!this.told) return
     if (segment >= 0) this.tip.replaceChildren(...this.words(segment))
-    this.glow((each) => each === segment, segment)
+    this.glow((each) => each === segment || each === this.chosen, segment)
   }
 
   // One segment brightly, or with it the others of its object faintly.
@@ -116,7 +116,7 @@ export class ImageObjects {
       const dot = h("i", {class: "dot"})
       dot.style.background = object.colour
       const next = () => this.choose(mine[(mine.indexOf(this.chosen) + 1) % mine.length])
-      return h("li", {}, h("button", {class: "plain", onclick: next, onfocus: glow, onpointerenter: glow, onpointerleave: () => this.glow(() => false, -1),
+      return h("li", {}, h("button", {class: "plain", onclick: next, onfocus: glow, onpointerenter: glow, onpointerleave: () => this.glow((each) => each === this.chosen, -1),
         title: "Show its segments one after the other"}, dot, object.name, h("span", {class: "soft"}, `${mine.length} ${mine.length === 1 ? "segment" : "segments"}`)), this.finder(object))
     }
     this.list.replaceChildren(...(this.told.objects.length ? this.told.objects.map(row) : [h("li", {class: "soft"}, "This run knows no objects; segments can be named.")]))
