@@ -8,6 +8,8 @@ import {oneByOne} from "./one_by_one.js"
 import {termField} from "./term_field.js"
 import {count, time} from "./told.js"
 
+const SIZE = window.innerWidth >= 1900 || window.devicePixelRatio > 1 ? 320 : 128 // of thumbnails: tiles are larger there
+
 export function render({model}) {
   const {tell, turn, seen, after} = inOrder(model)
   const grid = h("div", {class: "tiles", role: "listbox", "aria-multiselectable": "true", "aria-label": "Images"})
@@ -30,7 +32,7 @@ export function render({model}) {
     const odd = image.guess && !image.label && image.guess !== now().suggested?.name
     const told = image.label ? h("span", {class: "label"}, image.label) : odd ? h("span", {class: "label guess", title: `The model would say ${image.guess}`}, `${image.guess}? ${Math.round(100 * image.sure)} %`) : null
     return tileOf(image.id, `Image ${image.id}${image.label ? `, ${image.label}` : image.guess ? `, perhaps ${image.guess}` : ""}`, Boolean(image.label) && now().mode === "cluster",
-      thumbnail(image.id, 128, now().version), (event) => marks.turn(image.id, event.shiftKey), told)
+      thumbnail(image.id, SIZE, now().version), (event) => marks.turn(image.id, event.shiftKey), told)
   }
 
   function draw() {
@@ -40,7 +42,7 @@ export function render({model}) {
     if (key !== shown) {
       shown = key
       grid.replaceChildren(...images.map(tile))
-      for (const id of ahead) new Image().src = thumbnail(id, 128, version)
+      for (const id of ahead) new Image().src = thumbnail(id, SIZE, version)
     }
     if (step !== grid.dataset.step) grid.scrollTop = 0
     if (mode === "single" && grid.dataset.mode !== "single") single.start()
