@@ -4,14 +4,19 @@ Its bounds have other constants, so the bar is what full VB converges to when it
 labels lie beside the checkout; without them these tests are skipped.
 """
 
+from dataclasses import replace
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from engine.compute import InOrder
 from engine.metrics import v_measure
-from engine.mixtures import model_named
+from engine.mixtures import MCM, SCM, model_named
+from engine.mixtures.course import Course
+from engine.mixtures.scene_input import scene_input
+from engine.mixtures.variational import Rule, settle
 
 BENCH = Path(__file__).parents[2].parent / "shared" / "bench"
 pytestmark = pytest.mark.skipif(not (BENCH / "reference_labels.npz").is_file(),
@@ -41,6 +46,27 @@ def test_fits_are_no_worse_than_what_the_reference_found(name, labels, made):
     assert ours.n_clusters_ == 15
     assert ours.lower_bound_ >= bar - 1e-4 * abs(bar)
     assert v_measure(truth, ours.labels_) >= v_measure(truth, theirs) - 5e-4
+
+
+@pytest.mark.parametrize(("kind", "labels"), [(SCM, "SCM"), (MCM, "MCM")])
+def test_objects_and_scenes_are_no_worse_than_what_the_reference_found(kind, labels, made):
+    looks = {"image_features": made["W"]} if kind is MCM else {}
+    with np.load(BENCH / "reference_labels.npz") as held:
+        segments, images = (np.unique(held[f"{labels}_{level}"], return_inverse=True)[1] for level in "zy")
+    ours = kind(random_state=0, by_dive=True).fit(made["X"], made["doc"], made["doc_group"], **looks)
+    assert ours.n_clusters_ == 15
+    assert ours.lower_bound_ >= _bound_from(ours, segments, images, made, looks.get("image_features"))
+    assert v_measure(made["z"], ours.labels_) >= v_measure(made["z"], segments) - 5e-4
+    assert v_measure(made["y"], ours.image_labels_) >= max(v_measure(made["y"], images), 0.96)
+
+
+def _bound_from(model, segments, images, made, looks):
+    """What full VB converges to from somebody else's labels, without any search."""
+    given = scene_input(made["X"], made["doc"], made["doc_group"], looks)
+    task, _ = model._prepared(given, InOrder(), Course(len(segments)))
+    start = replace(task.data.labelled(task.model.clusters, segments), owners=np.eye(images.max() + 1)[images])
+    fit, _ = settle(task.model, task.data, start, Rule(1e-8))
+    return fit.bound + task.course.bound_offset
 
 
 def test_a_rare_class_spread_over_all_others_is_found_as_if_the_truth_were_known(generator):

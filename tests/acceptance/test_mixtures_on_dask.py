@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from engine.compute import DaskCluster, InOrder
-from engine.mixtures import GMC, VDP
+from engine.mixtures import GMC, MCM, VDP
+from tests.acceptance.object_scenes import drawn
 
 distributed = pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
 
@@ -39,3 +40,17 @@ def test_a_cluster_gives_what_this_machine_gives(kind, from_file, cluster, rows,
     assert (there.labels_ == here.labels_).mean() > 0.9999
     assert there.weights_ == pytest.approx(here.weights_, abs=1e-6)
     assert (there.predict(source, groups, compute=cluster) == there.labels_).all()
+
+
+def test_a_cluster_finds_the_objects_and_scenes_this_machine_finds(cluster, tmp_path):
+    data = drawn(3, images=1200, segments=30, apart=5.0, looks_apart=5.0)
+    np.save(tmp_path / "rows.npy", data.X)
+    for source in (data.X, tmp_path / "rows.npy"):
+        here, there = (MCM(search_rows=4000, random_state=0).fit(
+            source, data.image, data.scenes % 2, image_features=data.W, compute=machine) for machine in
+            (InOrder(), cluster))
+        assert there.lower_bound_ == pytest.approx(here.lower_bound_, rel=1e-6)
+        assert (there.labels_ == here.labels_).mean() > 0.9999
+        assert (there.image_labels_ == here.image_labels_).mean() > 0.999
+        told = there.explain(source, data.image, data.scenes % 2, image_features=data.W, compute=cluster)
+        assert (told.image_labels == there.image_labels_).mean() > 0.99
