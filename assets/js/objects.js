@@ -94,6 +94,7 @@ function cards(body, content, tell, open) {
   if (!content.shown.length) { body.replaceChildren(h("p", {class: "soft"}, "No object has this name or number.")); return }
   let list = body.querySelector(".objectcards")
   if (!list) { list = h("div", {class: "objectcards", role: "list"}); body.replaceChildren(list) }
+  list.dataset.kind = content.kind
   const old = new Map([...list.children].map((element) => [element.dataset.key, element]))
   const wanted = content.shown.map((card) => {
     const key = JSON.stringify([card, content.cut, content.version, content.run])

@@ -110,6 +110,7 @@ export class ImageObjects {
   // --- the list and the card beside the image
 
   draw() {
+    this.segment = -1 // the tip shows what it is called now when the pointer moves next
     const row = (object) => {
       const mine = this.told.labels.flatMap((label, at) => (label === object.number ? [at] : []))
       const glow = () => this.glow((each) => mine.includes(each), -1)

@@ -1,0 +1,189 @@
+"""Objects in a real browser: crops, names, company, truth of points, objects of one image and of clusters, the form."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from engine.workspace.parts import part_act
+from engine.workspace.vocabularies import NewTerm
+from tests.browser.conftest import Server, start_server
+from tests.browser.test_screens import CHECKS
+from tests.segmented_reef import Reef, made
+
+PARTS = ("cards", "together", "dives", "scenes", "points")
+EVIL = "<b &amp; sponge"
+
+
+@pytest.fixture(scope="module")
+def reef(tmp_path_factory) -> Iterator[Reef]:
+    """Object 0 is in all 24 images, 1 in those of scenes 0 and 1, 2 in the eight of scene 2; some sand has points."""
+    found = made(tmp_path_factory.mktemp("objects"))
+    words = found.workspace.vocabularies.add("points", [NewTerm(("Sand",))])
+    sand = found.workspace.vocabularies.terms(words.id)[0].id
+    points = [(int(image), (3, 3)) for image in found.ids[:5]]
+    who = found.workspace.people.named("Ann").id
+    found.workspace.labels.act_together(who, [part_act(sand, "point", points, why="import")])
+    yield found
+    found.workspace.close()
+
+
+@pytest.fixture(scope="module")
+def server(reef: Reef) -> Iterator[Server]:
+    running = start_server(reef.workspace.folder, "--no-jobs")
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def opened(tab, server):
+    """A page once it shows what is wanted; with `person`, hers."""
+    def at(slug, wanted, person="", **settings):
+        page = tab(slug, server, wait=not person, **settings)
+        if person:
+            page.context.add_cookies([{"name": "bentho-person", "value": person, "url": server.base}])
+            page.reload()
+            page.get_by_role("button", name="Keyboard map").wait_for()
+        page.locator(wanted).first.wait_for()
+        return page
+    return at
+
+
+def card(page, number):
+    return page.locator(f".object[data-number='{number}']")
+
+
+def segments_named(page):
+    """A click on the middle of a quarter of the picture, given as -1 or 1 across and down."""
+    box = page.locator(".viewer .stage").bounding_box()
+    side = min(box["width"] / 64, box["height"] / 48)
+    return lambda across, down: (box["width"] / 2 + across * 16 * side, box["height"] / 2 + down * 12 * side)
+
+
+def test_an_object_is_found_named_by_key_and_the_name_taken_back(opened, reef):
+    page = opened("objects", ".object .near img", person="Ann")
+    assert [page.locator(".object").nth(at).get_attribute("data-number") for at in range(3)] == ["0", "1", "2"]
+    page.keyboard.press("f")
+    page.keyboard.type("2")
+    page.wait_for_function("() => window.location.search.includes('word=2')")
+    card(page, 1).wait_for(state="detached")
+    page.keyboard.press("Control+a")
+    page.keyboard.press("Delete")
+    card(page, 1).wait_for()
+    card(page, 2).get_by_label("Name for object 2").focus()
+    page.keyboard.type(EVIL)
+    page.keyboard.press("Enter")
+    page.get_by_role("status").filter(has_text=f"Named 16 segments of object 2 {EVIL}").wait_for()
+    card(page, 2).get_by_role("heading", name=f"{EVIL} (2)", exact=True).wait_for()  # as text, never as markup
+    card(page, 2).get_by_text("100 % of its segments named").wait_for()
+    page.get_by_role("button", name="Undo").click()
+    card(page, 2).get_by_role("heading", name="Object 2", exact=True).wait_for()
+    assert [event.kind for event in reef.workspace.labels.events()][-2:] == ["part", "undo"]
+
+
+def test_borderline_and_random_segments_are_other_crops_and_have_an_address(opened):
+    page = opened("objects", ".object .near img")
+
+    def crops():
+        return card(page, 0).locator("img").evaluate_all("all => all.map(one => one.getAttribute('src')).join()")
+
+    typical = crops()
+    page.get_by_label("Which segments are shown").select_option("borderline")
+    page.locator(".objectcards[data-kind=borderline]").wait_for()
+    assert "kind=borderline" in page.url and crops() != typical
+
+
+def test_cells_of_company_lead_to_the_images_that_show_both(opened):
+    page = opened("objects?part=together", ".shades td a")
+    cell = page.get_by_role("link", name="Object 0 and Object 2: 8 images, by chance 8")
+    cell.first.focus()
+    page.keyboard.press("Enter")
+    page.locator(".explorebar .told").filter(has_text="8 of 24 images").wait_for()
+    assert page.locator(".explorebar .chips").inner_text().count("Object") == 2
+    page.get_by_role("button", name="Object 2").first.click()
+    page.locator(".explorebar .told").filter(has_text="24 images").wait_for()
+
+
+def test_arrows_walk_through_the_map_of_company(opened):
+    page = opened("objects?part=together", ".shades td a")
+    page.locator(".shades td a[tabindex='0']").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    focused = page.evaluate(f"{CHECKS}.focused()")
+    assert page.locator(".shades tr:nth-child(2) td:nth-child(3) a[tabindex='0']").count() == 1, focused
+
+
+def test_dives_scenes_and_points_say_what_they_should(opened):
+    page = opened("objects?part=dives", ".shades td a")
+    page.get_by_role("link", name="dive b, Object 1: 65.6 %").wait_for()
+    page.get_by_role("tab", name="In image clusters").click()
+    page.get_by_role("link", name="Cluster 2, Object 2: 50.0 %").wait_for()
+    page.get_by_role("tab", name="Labelled points").click()
+    page.get_by_text("5 points on segments of this run").wait_for()
+    page.get_by_role("cell", name="Sand, 100 %").wait_for()
+    page.keyboard.press("1")
+    card(page, 0).wait_for()
+
+
+def test_the_pointer_names_objects_and_a_segment_gets_a_name_of_its_own(opened, reef):
+    image = int(reef.ids[reef.scene == 2][0])
+    page = opened("objects", ".object .near img", person="Ann")
+    card(page, 2).get_by_role("button", name=f"Open image {image}").first.click()
+    page.locator(".viewer .segmentcard:not([hidden])").wait_for()
+    at = segments_named(page)
+    page.locator(".viewer .stage").hover(position=dict(zip("xy", at(-1, -1), strict=True)))
+    page.locator(".objecttip").filter(has_text="Object 0").wait_for()
+    page.locator(".viewer .stage").hover(position=dict(zip("xy", at(1, 1), strict=True)))
+    page.locator(".objecttip").filter(has_text="Object 2").wait_for()
+    page.locator(".viewer .stage").click(position=dict(zip("xy", at(1, -1), strict=True)))
+    page.locator(".segmentcard[data-segment='1']").wait_for()
+    page.get_by_label("Name of segment 1").fill("Shell grit")
+    page.get_by_label("Name of segment 1").press("Enter")
+    page.locator(".segmentcard b").filter(has_text="Shell grit").wait_for()
+    page.locator(".viewer .past").get_by_text("marked 1 segment as Shell grit").wait_for()
+    page.locator(".viewer .stage").hover(position=dict(zip("xy", at(0.9, -0.9), strict=True)))
+    page.locator(".objecttip").filter(has_text="Shell grit").wait_for()
+    page.get_by_role("link", name="All images with Object 2").click()
+    page.locator(".explorebar .told").filter(has_text="8 of 24 images").wait_for()
+    assert "object=2" in page.url
+
+
+def test_the_list_beside_the_image_is_walked_by_keys(opened):
+    page = opened("objects", ".object .near img")
+    card(page, 2).locator(".near").first.click()
+    page.locator(".viewer .segmentcard:not([hidden])").wait_for()
+    first = page.locator(".segmentcard").get_attribute("data-segment")
+    page.locator(".inimage li button").filter(has_text="Object 2").focus()
+    page.keyboard.press("Enter")
+    page.locator(f".segmentcard:not([data-segment='{first}'])").wait_for()
+    assert {first, page.locator(".segmentcard").get_attribute("data-segment")} == {"2", "3"}
+
+
+def test_a_card_of_explore_shows_its_objects_and_finds_their_images(opened):
+    page = opened("explore", ".madeof .crops img")
+    mixed = page.locator(".cards .card[data-cluster='2'] .madeof")
+    assert "Object 0: 50.0 %" in mixed.get_by_role("img").first.get_attribute("aria-label")
+    mixed.get_by_role("button", name="Images with Object 2").click()
+    page.locator(".explorebar .told").filter(has_text="8 of 24 images").wait_for()
+    assert "object=2" in page.url
+
+
+def test_without_objects_the_page_leads_to_the_form_that_explains_the_questions(tab, own):
+    page = tab("objects", own)
+    page.get_by_role("link", name="Cluster objects and scenes").click()
+    form = page.get_by_role("dialog", name="Cluster images")
+    form.locator("input[value=mcm]").wait_for()
+    assert form.locator("input[value=mcm]").is_checked()
+    form.get_by_text("segments described first").wait_for()
+    form.locator("input[value=gmc]").check()
+    form.get_by_text("segments described first").wait_for(state="hidden")
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_every_part_reads_well_and_names_its_controls(opened, dark):
+    page = opened("objects", ".object .near img", dark=dark)
+    for number, part in enumerate(PARTS, 1):
+        page.keyboard.press(str(number))
+        page.locator(f".objectspage[data-part='{part}']").wait_for()
+        assert page.evaluate(f"{CHECKS}.contrast()") == [], part
+        assert page.evaluate(f"{CHECKS}.unnamed()") == [], part
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), part
