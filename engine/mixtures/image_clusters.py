@@ -16,9 +16,11 @@ from engine.mixtures.together import gains_of_clusters, proposals, stacked
 from engine.mixtures.variational import EMPTY, Fit, settle, step
 
 ITERATIONS = 200
-TOLERANCE = 1e-7         # rise of the bound, of itself, at which the image level alone has settled
+TOLERANCE = 1e-6         # rise of the bound, of itself, at which the image level alone has settled
 RESTARTED_UP_TO = 20_000  # images; more are owned as a sample of them taught
 PARTED_UP_TO = 20_000     # segments; of more, what parts together with images has been found on a sample
+ON_A_SAMPLE = 3           # starts at most where all rows are still to come, on which there will be others
+FEWEST_ANEW = 30          # image clusters a new start begins with, or twice as many as there are
 ROUNDS = 10
 
 
@@ -32,6 +34,8 @@ class Owned:
 
 def settled_images(task: Task, fit: Fit, restarts: int) -> Fit:
     """The fit after its image clusters settled or gave way to better ones, and those without an image are gone."""
+    if len(task.data) < task.course.total_rows:
+        restarts = min(restarts, ON_A_SAMPLE)
     fit = _restarted(task, fit, restarts)
     for _ in range(ROUNDS):
         better = parted_with_images(task, fit) if len(task.data) <= PARTED_UP_TO else None
@@ -45,7 +49,8 @@ def _restarted(task: Task, fit: Fit, restarts: int) -> Fit:
     counts = fit.statistics.counts
     found = _settled(task.model, counts, fit.statistics.owners)
     if len(counts) <= RESTARTED_UP_TO:
-        found = max([found, *_others(task, counts, restarts - 1)], key=lambda one: one.evidence)
+        anew = max(FEWEST_ANEW, 2 * found.owners.shape[1])
+        found = max([found, *_others(task, counts, restarts - 1, anew)], key=lambda one: one.evidence)
     fit = _converged(task, fit, found.owners)
     while (kept := _owning(fit.statistics.owners)).sum() < fit.statistics.owners.shape[1]:
         fit = _converged(task, fit, _without(fit.statistics.owners, kept))
@@ -96,11 +101,12 @@ def _halves(division: Division, p: int) -> Statistics:
     return division.halves.take(np.array([2 * p, 2 * p + 1]))
 
 
-def _others(task: Task, counts: np.ndarray, number: int) -> list[Owned]:
-    found = []
+def _others(task: Task, counts: np.ndarray, number: int, clusters: int) -> list[Owned]:
+    """What as many random starts come to, each with no more than so many image clusters."""
+    model, found = replace(task.model, surplus=min(clusters, task.model.surplus)), []
     for _ in range(number):
         task.course.pulse()
-        found.append(_settled(task.model, counts, task.model.random_owners(task.rng)))
+        found.append(_settled(model, counts, model.random_owners(task.rng)))
     return found
 
 

@@ -14,7 +14,7 @@ from engine.mixtures.model import Model
 from engine.mixtures.observations import Frame, Observations
 from engine.mixtures.search import Start, Task, exhaustive, greedy, one_cluster
 from engine.mixtures.splitting import REFINEMENT, Members, halve
-from engine.mixtures.together import _gains, _joined, _joins, _stacked, join, split_all, together
+from engine.mixtures.together import _gains, _joined, _joins, join, split_all, stacked, together
 from engine.mixtures.variational import Rule, converge, step
 
 PRIORS = pytest.mark.parametrize("weights", [Dirichlet(), GeneralisedDirichlet(), NestedSticks()], ids=repr)
@@ -47,7 +47,7 @@ def test_what_a_split_gains_is_the_difference_of_two_bounds(weights):
     fit = two_clusters(task, truth)
     members = Members.of(task.data, fit)
     pairs = [halve(task.model, task.data.take(members.rows(k)), fit, k) for k in range(2)]
-    halves, parents = _stacked(task.model, pairs), np.arange(2)
+    halves, parents = stacked(task.model, pairs), np.arange(2)
     division = task.data.divide(fit.scorer, halves, parents)
     resp = task.data.responsibilities(fit.scorer)
     for k in parents:
