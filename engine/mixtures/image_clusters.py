@@ -16,11 +16,11 @@ from engine.mixtures.together import gains_of_clusters, proposals, stacked
 from engine.mixtures.variational import EMPTY, Fit, settle, step
 
 ITERATIONS = 200
-TOLERANCE = 1e-6         # rise of the bound, of itself, at which the image level alone has settled
+TOLERANCE = 1e-7         # rise of the bound, of itself, at which the image level alone has settled
 RESTARTED_UP_TO = 20_000  # images; more are owned as a sample of them taught
 PARTED_UP_TO = 20_000     # segments; of more, what parts together with images has been found on a sample
 ON_A_SAMPLE = 3           # starts at most where all rows are still to come, on which there will be others
-FEWEST_ANEW = 30          # image clusters a new start begins with, or twice as many as there are
+FEWEST_ANEW = 100         # image clusters a new start begins with, if a fit may begin with so many
 ROUNDS = 10
 
 
