@@ -17,6 +17,7 @@ from engine.mixtures.sweep import Division
 from engine.mixtures.variational import Fit, step
 
 REFINED_ON = 4_000  # members of a cluster its split is refined on; the split itself is priced on all
+REFINED_ON_IMAGES = 2_000  # where groups are images, whose number makes halves no harder to find
 JOINS_TRIED = 3     # pairs of clusters scored before joining is given up
 
 
@@ -51,10 +52,11 @@ def split_all(task: Task, fit: Fit) -> Fit | None:
 def proposals(task: Task, fit: Fit) -> tuple[np.ndarray, list[Fit]]:
     """The clusters that part in two, and the halves of each."""
     members, found = Members.of(task.data, fit), {}
+    most = REFINED_ON_IMAGES if task.data.whole_groups else REFINED_ON
     for k in range(fit.n_clusters):
         rows = members.rows(k)
-        if len(rows) > REFINED_ON:
-            rows = np.sort(task.rng.choice(rows, REFINED_ON, replace=False, shuffle=False))
+        if len(rows) > most:
+            rows = np.sort(task.rng.choice(rows, most, replace=False, shuffle=False))
         pair = halve(task.model, task.data.take(rows), fit, k)
         task.course.pulse()
         if pair:
