@@ -26,7 +26,9 @@ def listening(host: str, port: int = 0, preferred: Iterable[int] = USUAL) -> soc
 
 def _bound(host: str, port: int, *, strict: bool = False) -> socket.socket | None:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    made = socket.socket(family)
+    # The protocol is named because asyncio sends small answers at once only where it sees TCP; else each waits 40 ms
+    # for the other side to acknowledge its first packet.
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind((host, port))

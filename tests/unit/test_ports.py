@@ -1,11 +1,13 @@
 """Ports that browsers accept."""
 
+import asyncio
 import socket
 
 import pytest
 
 from app.ports import UNSAFE, listening
 from engine.problems import BadInput
+from tests.loops import outcome
 
 
 def test_a_port_browsers_refuse_is_not_taken():
@@ -30,3 +32,22 @@ def test_an_unsafe_preferred_port_is_passed_over():
 def test_the_socket_listens():
     with listening("127.0.0.1") as held, socket.create_connection(held.getsockname(), timeout=2):
         pass
+
+
+def test_answers_are_sent_at_once_and_not_held_back_to_be_joined():
+    seen = []
+
+    async def serve():
+        async def met(reader, writer):
+            seen.append(writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            writer.close()
+
+        with listening("127.0.0.1") as held:
+            async with await asyncio.start_server(met, sock=held):
+                _, writer = await asyncio.open_connection(*held.getsockname())
+                while not seen:
+                    await asyncio.sleep(0)
+                writer.close()
+
+    outcome(serve())
+    assert all(seen)
