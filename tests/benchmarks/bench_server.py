@@ -2,8 +2,6 @@
 
 import asyncio
 import contextlib
-import hashlib
-import io
 import os
 import socket
 import subprocess
@@ -16,27 +14,24 @@ from pathlib import Path
 import httpx
 import numpy as np
 import psutil
-from PIL import Image
 
 from engine.jobs import JobQueue
-from engine.workspace import NewImage, Workspace
+from engine.workspace import Workspace
 from tests.benchmarks.measure import Table
+from tests.benchmarks.sized_workspace import WIDTH, hashes, make_workspace
 
-IMAGES, WIDTH = 1_000_000, 20  # of the workspace whose rows are clustered meanwhile
-SECONDS = 20                   # each line of the table
-AT_ONCE = 8                    # connections
-PAUSE = 0.02                   # seconds between two questions of one person's tab
-THUMBNAILS = 2_000
-
-
+IMAGES = 1_000_000  # of the workspace whose rows are clustered meanwhile
+SECONDS = 20        # each line of the table
+AT_ONCE = 8         # connections
+PAUSE = 0.02        # seconds between two questions of one person's tab
 CALLS = ("/health", "/api/v1/jobs", "thumbnail")
 
 
 def tables() -> Iterator[Table]:
     with tempfile.TemporaryDirectory() as name:
         place = Path(name) / "large.benthos"
-        hashes = _made(place)
-        paths = [f"/thumbnails/{sha}/128.jpg" for sha in hashes]
+        make_workspace(place, IMAGES)
+        paths = [f"/thumbnails/{sha}/128.jpg" for sha in hashes()]
         with _served(place) as (base, process), Workspace.open(place) as workspace:
             yield Table("Requests as fast as they come", ("what", "requests/s", "median ms", "p99 ms"),
                         [_load(base, "thumbnail", paths)],
@@ -67,40 +62,6 @@ def _while_clustering(
     while httpx.get(f"{base}/api/v1/jobs/{job.id}").json()["state"] == "running":
         time.sleep(0.2)
     return measured
-
-
-def _made(place: Path) -> list[str]:
-    """A workspace of a million images in ten dives with features from fifteen clusters; hashes of its thumbnails."""
-    random = np.random.default_rng(0)
-    with Workspace.create(place) as workspace:
-        (place.parent / "images").mkdir()
-        root = workspace.library.register_root(place.parent / "images")
-        collection = workspace.library.collection("Bench")
-        groups = [workspace.library.group(collection.id, f"dive {number}").id for number in range(10)]
-        ids: list[int] = []
-        for at in range(0, IMAGES, 20_000):
-            ids += workspace.library.store_images([
-                NewImage(root.id, f"{number}.jpg", groups[number % 10], 1, 1, _hash(number), 64, 48)
-                for number in range(at, at + 20_000)])
-        centres = random.normal(size=(15, WIDTH)) * 4
-        rows = centres[random.integers(0, 15, IMAGES)] + random.normal(size=(IMAGES, WIDTH))
-        with workspace.features.writer("deep", width=WIDTH, extractor={}) as writer:
-            writer.append(np.array(ids), rows)
-        jpeg = _jpeg(random)
-        hashes = [_hash(number) for number in range(THUMBNAILS)]
-        workspace.thumbnails.add_many([(sha, 128, jpeg) for sha in hashes])
-        return hashes
-
-
-def _hash(number: int) -> str:
-    return hashlib.sha256(str(number).encode()).hexdigest()
-
-
-def _jpeg(random: np.random.Generator) -> bytes:
-    """A thumbnail of about six kilobytes."""
-    held = io.BytesIO()
-    Image.fromarray(random.integers(0, 256, (96, 128, 3), np.uint8)).save(held, "JPEG", quality=50)
-    return held.getvalue()
 
 
 @contextlib.contextmanager

@@ -22,11 +22,11 @@ def make_workspace(folder: Path, images: int, seed: int = 0) -> None:
     """`images` images in 40 dives with 64 features each, and a run of 30 clusters."""
     rng = np.random.default_rng(seed)
     with Workspace.create(folder) as workspace:
-        hashes = _pictures(workspace, rng)
+        found = _pictures(workspace, rng)
         dive = np.sort(rng.integers(DIVES, size=images))
         groups = _groups(workspace)
         root = workspace.library.register_root(folder)
-        for rows in _rows(dive, groups, root.id, hashes, rng):
+        for rows in _rows(dive, groups, root.id, found, rng):
             workspace.catalogue.write(lambda connection, rows=rows: connection.execute(insert(image), rows),
                                       durable=False)
         ids = workspace.library.columns("id")["id"]
@@ -35,12 +35,17 @@ def make_workspace(folder: Path, images: int, seed: int = 0) -> None:
 
 
 def _pictures(workspace: Workspace, rng: np.random.Generator) -> list[str]:
-    hashes = [hashlib.sha256(str(number).encode()).hexdigest() for number in range(PICTURES)]
-    for sha256 in hashes:
+    found = hashes()
+    for sha256 in found:
         colour, noise = rng.integers(40, 220, 3), rng.normal(0, 30, (320, 320, 3))
         whole = Picture.fromarray(np.clip(colour + noise, 0, 255).astype(np.uint8))
         workspace.thumbnails.add_many([(sha256, size, _jpeg(whole, size)) for size in (*AT_IMPORT, 1024)])
-    return hashes
+    return found
+
+
+def hashes() -> list[str]:
+    """Of the contents that have thumbnails."""
+    return [hashlib.sha256(str(number).encode()).hexdigest() for number in range(PICTURES)]
 
 
 def _jpeg(picture: Picture.Image, size: int) -> bytes:
