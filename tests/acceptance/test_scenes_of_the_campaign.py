@@ -88,4 +88,4 @@ def test_objects_are_told_apart_better_with_the_images_they_are_in_than_without(
 def test_whole_images_as_a_second_source_find_habitats_better_than_segments_alone_and_with_fewer_clusters():
     assert of_habitats("mcm") >= of_habitats("scm") + 0.03
     assert fitted("mcm").n_image_clusters_ < fitted("scm").n_image_clusters_
-    assert abs(of_objects("mcm") - of_objects("scm")) <= 0.06
+    assert of_objects("mcm") >= of_objects("scm") - 0.03, "objects are not paid for with habitats"
