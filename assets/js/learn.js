@@ -1,6 +1,6 @@
 // Learn: a batch to be accepted or put right by key, and three plots of how far suggestions can be trusted.
 
-import {h, redraw, s, whileShown} from "./dom.js"
+import {h, icon, redraw, s, whileShown} from "./dom.js"
 import {inOrder} from "./in_order.js"
 import {drags, thumbnail, tileOf} from "./marks.js"
 import {termField} from "./term_field.js"
@@ -13,6 +13,9 @@ const NONE = -1 // of the suggestions: none of them
 
 export function render({model}) {
   const {tell, turn, seen} = inOrder(model)
+  const nothing = h("section", {class: "empty", hidden: true}, icon("school"), h("h2", {}, "Nothing was learnt yet"),
+    h("p", {}, "Name a few images of at least two terms in Review. What is learnt from them then suggests the names of all others, here in batches."),
+    h("a", {class: "button main", href: "/review"}, "Go to Review"))
   const grid = h("div", {class: "tiles", role: "listbox", "aria-multiselectable": "true", "aria-label": "Batch"})
   const head = h("header", {class: "head"})
   const finder = termField(model, tell, (term) => tell("choose", {term}))
@@ -82,7 +85,9 @@ export function render({model}) {
     const number = images().length, marked = picks.size
     const main = byHand() ? `Name ${number - marked} ${term?.name ?? ""}` : marked ? `Accept, ${marked} changed` : `Accept ${number}`
     const verbs = learnt && number ? [button(main, "Enter", JUDGE.Enter, true), marked ? button(`Name ${marked} ${term?.name ?? ""}`, "e", JUDGE.e) : null, button("Next", "n", JUDGE.n)] : []
-    const question = learnt ? (number ? queues[queue] : "Nothing is left in this queue") : "Nothing was learnt yet: name images of two terms in Review, then press r"
+    const question = learnt ? (number ? queues[queue] : "Nothing is left in this queue") : "Once images of two terms are named, press r"
+    nothing.hidden = learnt
+    grid.hidden = !learnt
     redraw(head, h("div", {}, h("h1", {}, learning ? "Learning…" : "Learn"), h("p", {class: "soft"}, question)),
       h("div", {class: "verbs", role: "group", "aria-label": "Queue"}, names().map(choice), h("kbd", {title: "The next one"}, "q")),
       h("div", {class: "verbs"}, verbs.filter(Boolean), button("Learn", "r", KEYS.r), learnt ? button("Cluster again", "c", KEYS.c) : null))
@@ -151,5 +156,5 @@ export function render({model}) {
   })
   model.on("change:content", draw)
   draw()
-  return h("div", {class: "review"}, h("main", {}, head, grid), side)
+  return h("div", {class: "review"}, h("main", {}, head, nothing, grid), side)
 }
