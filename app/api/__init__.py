@@ -16,6 +16,7 @@ from app.api import (
     search,
     segments,
     thumbnails,
+    water,
 )
 from app.api.memory import Memory
 from app.api.rates import Permits
@@ -30,7 +31,7 @@ PREFIX = "/api/v1"
 def include(api: FastAPI) -> None:
     """Adds every route; a new part of the interface is a module with a router and one word here."""
     api.state.crowd_permits, api.state.crowd_memory = Permits(), Memory()
-    for part in (library, images, runs, jobs, people, search, explore, segments, labels, crowd):
+    for part in (library, images, runs, jobs, people, search, explore, segments, labels, crowd, water):
         api.include_router(part.router, prefix=PREFIX)
     for part in (health.router, thumbnails.router, segments.pictures, assets.router):
         api.include_router(part)

@@ -28,6 +28,7 @@ class Field:
     maximum: float | None = None
     step: float | None = None
     more: bool = False
+    look: str = ""  # the address of a picture of what it would do; it is told the form's collection
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ def describing(app: AppState, collections: list[str]) -> Recipe:
         Field("kinds", "Descriptions", "What is looked at in every image. The first is right for nearly every "
               "collection.", "several", [word], tuple((name, f"{name}: {DESCRIPTORS[name].about}") for name in words)),
         Field("water", "Take the water out first", "Learns from the images of each dive how light and colour change "
-              "with altitude and towards the corners, and evens that out. For AUV and towed cameras.", "switch", False),
+              "with altitude and towards the corners, and evens that out. For AUV and towed cameras.", "switch", False,
+              look="/api/v1/water.jpg"),
         Field("collection", "Images", "Of one collection, or all.", "choice", "", _collections(collections)),
         Field("dimension", "Numbers an image", "How long a description ends up. More keep more detail and need more "
               "images to cluster; empty takes what suits each kind (32 for deep).", "integer", None, minimum=1,

@@ -59,7 +59,11 @@ export function render({model}) {
   const row = (field) => h("div", {class: `field of-${field.kind}`},
     h(LISTED.has(field.kind) ? "span" : "label", {for: LISTED.has(field.kind) ? null : `field-${field.name}`,
       id: `field-${field.name}-label`, class: "label"}, field.label),
-    input(field), h("p", {id: `field-${field.name}-help`, class: "help soft"}, field.help))
+    input(field), h("p", {id: `field-${field.name}-help`, class: "help soft"}, field.help, field.look ? [" ", look(field)] : null))
+
+  const look = (field) => h("a", {href: field.look, target: "_blank", rel: "noopener", onclick: (event) => {
+    event.currentTarget.href = `${field.look}?collection=${encodeURIComponent(values.collection ?? "")}`
+  }}, "See before and after")
 
   function draw(body, shown) {
     cost.textContent = shown.error ? "" : shown.cost

@@ -106,3 +106,12 @@ def test_a_run_is_renamed_in_its_row(tab, own):
     page.get_by_label("New name").fill("Kelp and sand")
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Kelp and sand", exact=True).wait_for()
+
+
+def test_what_taking_the_water_out_would_do_is_seen_before_it_is_done(tab):
+    page = tab("library")
+    page.get_by_role("button", name="Describe", exact=True).click()
+    with page.context.expect_page() as shown:
+        page.get_by_role("link", name="See before and after").click()
+    shown.value.wait_for_load_state()
+    assert shown.value.evaluate("document.images[0].naturalWidth") > 300

@@ -169,6 +169,11 @@ def test_search_takes_any_text(ask, word):
     assert not [hit for hit in answer.json() if hit["kind"] == "Image"]
 
 
+def test_a_water_correction_that_cannot_be_learned_says_why(ask):
+    answer = ask("/api/v1/water.jpg")
+    assert answer.status_code == 422 and "no dive has enough images" in answer.json()["error"]["what"]
+
+
 def test_every_answer_forbids_calls_to_other_hosts(ask):
     for path in ("/health", "/api/v1/jobs", "/", "/api/v1/images/999"):
         assert ask(path).headers["content-security-policy"] == POLICY
