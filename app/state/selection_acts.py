@@ -1,7 +1,6 @@
 """What can be done with a selection: name it, label it, split it off. Each act can be taken back."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -12,7 +11,8 @@ from app.state.suggested import suggestions
 from app.state.terms import all_terms
 from engine.labelling.accepting import suggestion_acts
 from engine.problems import fail
-from engine.workspace import NewCluster, NewRun, Run, Workspace
+from engine.workspace import NewRun, Run, Workspace
+from engine.workspace.counting import counted_clusters, counted_shares
 from engine.workspace.people import Person
 from engine.workspace.vocabularies import NewTerm, Term
 
@@ -93,20 +93,14 @@ def split_run(workspace: Workspace, atlas: Atlas, positions: np.ndarray, who: Pe
     labels, probability = atlas.labels.copy(), atlas.probability.copy()
     labels[positions], probability[positions] = atlas.clusters, 1.0
     known, count = labels >= 0, atlas.clusters + 1
+    groups, weights = counted_shares(labels[known], atlas.columns.group_ids[known], count)
     parts = {"image_ids": atlas.columns.ids[known], "labels": labels[known], "probability": probability[known],
-             **_counted(labels[known], atlas.columns.group_ids[known], count)}
+             "group_ids": groups, "weights": weights}
     name = f"{atlas.run.name}, {len(positions):,} split off"
     new = NewRun(name, atlas.run.model, atlas.run.features, atlas.run.parameters,
                  {**atlas.run.provenance, "split_from": atlas.run.id, "split_by": who.name},
                  {**atlas.run.summary, "clusters": count, "derived": True})
-    sizes = np.bincount(labels[known], minlength=count)
-    return workspace.runs.add(new, parts, [NewCluster(number, int(size)) for number, size in enumerate(sizes)])
-
-
-def _counted(labels: np.ndarray, groups: np.ndarray, clusters: int) -> Mapping[str, Any]:
-    group_ids, row = np.unique(groups, return_inverse=True)
-    counts = np.bincount(row * clusters + labels, minlength=len(group_ids) * clusters).reshape(-1, clusters)
-    return {"group_ids": group_ids, "weights": counts / counts.sum(1, keepdims=True)}
+    return workspace.runs.add(new, parts, counted_clusters(labels[known], count))
 
 
 def _who(explore: Explore) -> Person:

@@ -5,7 +5,7 @@ group_ids and weights (groups x clusters); and the model's own arrays, by which 
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +20,8 @@ from engine.jobs.trace import Trace
 from engine.mixtures import BayesianMixture
 from engine.problems import fail
 from engine.progress import Cancelled
-from engine.workspace import NewCluster, NewRun, Run, Workspace
+from engine.workspace import NewRun, Run, Workspace
+from engine.workspace.counting import counted_clusters, counted_shares
 
 if TYPE_CHECKING:
     from engine.jobs.steering import Steering
@@ -77,7 +78,7 @@ def _fitted_run(job: JobContext, workspace: Workspace, rows: Rows, request: Requ
     name = f"{request.name} (stopped early)" if partial else request.name
     new = NewRun(name, request.model, rows.features.name, dict(request.parameters),
                  provenance(request, estimator, began, trace, features=rows.told), summary)
-    run = workspace.runs.add(new, parts, _clusters(parts["labels"], summary["clusters"]))
+    run = workspace.runs.add(new, parts, counted_clusters(parts["labels"], summary["clusters"]))
     if partial:
         job.log(f"stopped early; the clusters found so far are run {run.id}")
         raise Cancelled
@@ -107,7 +108,7 @@ def results(estimator: BayesianMixture, rows: Rows, compute: Compute, steering: 
     arrays, told = estimator.to_arrays()
     return {"image_ids": rows.image_ids, "labels": labels.astype(np.int32),
             "probability": probability.astype(np.float32), "group_ids": group_ids,
-            "weights": shares(labels, rows.groups, group_ids, estimator), "model": told,
+            "weights": shares(labels, rows.groups, estimator), "model": told,
             **{f"model_{name}": array for name, array in arrays.items()}, **rows.axes}
 
 
@@ -116,13 +117,11 @@ def memberships(estimator: BayesianMixture, values: np.ndarray, groups: np.ndarr
     return estimator.predict_proba(values, groups) if estimator._sees_groups else estimator.predict_proba(values)
 
 
-def shares(labels: np.ndarray, groups: np.ndarray, group_ids: np.ndarray, estimator: BayesianMixture) -> np.ndarray:
+def shares(labels: np.ndarray, groups: np.ndarray, estimator: BayesianMixture) -> np.ndarray:
     """(groups, clusters): the mixture of each dive, by the model or, where it sees no dives, by counting."""
     if estimator._sees_groups:
         return np.asarray(estimator.weights_)
-    counts = np.zeros((len(group_ids), estimator.n_clusters_))
-    np.add.at(counts, (np.searchsorted(group_ids, groups), labels), 1)
-    return counts / counts.sum(1, keepdims=True)
+    return counted_shares(labels, groups, estimator.n_clusters_)[1]
 
 
 def _held_out_score(rows: Rows, request: Request, compute: Compute, trace: Trace) -> float:
@@ -138,10 +137,6 @@ def _held_out_score(rows: Rows, request: Request, compute: Compute, trace: Trace
     estimator.fit(X[~aside], rows.groups[~aside], compute=compute, on_step=trace.on_step)
     trace.stage = ""
     return float(estimator.score(X[aside], rows.groups[aside]))
-
-
-def _clusters(labels: np.ndarray, count: int) -> Sequence[NewCluster]:
-    return [NewCluster(number, int(size)) for number, size in enumerate(np.bincount(labels, minlength=count))]
 
 
 def _share(value: float) -> float:

@@ -30,6 +30,7 @@ from engine.jobs.trace import Trace
 from engine.problems import fail
 from engine.progress import Cancelled
 from engine.workspace import NewCluster, NewRun, Run, Workspace
+from engine.workspace.counting import counted_clusters
 
 IMAGE_FEATURES = "deep"  # what describes whole images where nobody says
 
@@ -127,6 +128,4 @@ def _parts(estimator: Any, found: Outcome, rows: SegmentRows) -> dict[str, Any]:
 
 def _clusters(found: Outcome) -> list[NewCluster]:
     T, K = found.proportions.shape
-    return [NewCluster(number, int(size), level)
-            for level, labels, count in (("image", found.labels, T), ("segment", found.segment_labels, K))
-            for number, size in enumerate(np.bincount(labels, minlength=count))]
+    return counted_clusters(found.labels, T) + counted_clusters(found.segment_labels, K, "segment")

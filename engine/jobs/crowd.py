@@ -15,7 +15,8 @@ from engine.crowd import BayesianCrowdClustering, FactorizationCrowdClustering, 
 from engine.exchange.judgements import Numbered, numbered
 from engine.jobs.context import JobContext
 from engine.problems import fail, unknown
-from engine.workspace import NewCluster, NewRun, Workspace
+from engine.workspace import NewRun, Workspace
+from engine.workspace.counting import counted_clusters, counted_shares
 from engine.workspace.crowd_asking import further
 from engine.workspace.crowd_records import Campaign
 
@@ -90,8 +91,7 @@ def _kept(workspace: Workspace, asked: Campaign, judgements: Judgements, name: s
     before = workspace.runs.current()
     new = NewRun(name, f"crowd-{method}", f"crowd campaign {asked.name}", {"method": method}, {
         **provenance, "versions": {"benthoscope": version("benthoscope")}, "campaign": asked.name}, summary)
-    sizes = np.bincount(labels, minlength=K)
-    kept = workspace.runs.add(new, parts, [NewCluster(k, int(size)) for k, size in enumerate(sizes)])
+    kept = workspace.runs.add(new, parts, counted_clusters(labels, K))
     if before is not None and before.summary.get("campaign") is None:
         workspace.runs.choose(before.id)  # a clustering of all images gives way only when somebody says so
     return kept
@@ -100,10 +100,7 @@ def _kept(workspace: Workspace, asked: Campaign, judgements: Judgements, name: s
 def _of_groups(workspace: Workspace, ids: np.ndarray, labels: np.ndarray, K: int) -> tuple[np.ndarray, np.ndarray]:
     """The dives the images are of, and the share of each cluster in each."""
     dive = {image.id: image.group_id for image in workspace.library.images(ids.tolist())}
-    group_ids, row = np.unique([dive[int(number)] for number in ids], return_inverse=True)
-    counts = np.zeros((len(group_ids), K))
-    np.add.at(counts, (row, labels), 1)
-    return group_ids, counts / counts.sum(1, keepdims=True)
+    return counted_shares(labels, np.array([dive[int(number)] for number in ids]), K)
 
 
 def _ask_further(workspace: Workspace, asked: Campaign, model: Any, more: int, seed: int) -> None:

@@ -9,6 +9,7 @@ from engine.compute import Compute
 from engine.jobs.segment_rows import SegmentRows
 from engine.mixtures import GMC, MCM, SCM, Checkpoint
 from engine.progress import OnStep
+from engine.workspace.counting import counted_shares
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,9 @@ class TwoLevels:
                                      compute=compute)
             labels, probability, owners = told.labels, told.probability, told.owners
             image_weights = told.image_weights
-        of_images, group_ids = owners.argmax(1), np.unique(rows.groups)
-        weights = estimator.weights_ if estimator.by_dive else counted(of_images, rows.groups, owners.shape[1])
+        of_images = owners.argmax(1)
+        group_ids, counted = counted_shares(of_images, rows.groups, owners.shape[1])
+        weights = estimator.weights_ if estimator.by_dive else counted
         return Outcome(of_images, owners.max(1), labels, probability, image_weights, estimator.proportions_,
                        group_ids, weights)
 
@@ -83,17 +85,10 @@ class ImagesAsGroups:
         shares = np.asarray(estimator.weights_)
         of_images, clusters = shares.argmax(1), shares.shape[1]
         return Outcome(of_images, shares.max(1), labels, probability, shares, _means(shares, of_images),
-                       np.unique(rows.groups), counted(of_images, rows.groups, clusters))
+                       *counted_shares(of_images, rows.groups, clusters))
 
 
 FITTING: dict[str, SegmentModel] = {"gmc-segments": ImagesAsGroups(), "mcm": TwoLevels(True), "scm": TwoLevels(False)}
-
-
-def counted(labels: np.ndarray, groups: np.ndarray, clusters: int) -> np.ndarray:
-    """(groups, clusters): the shares of labels in each group."""
-    ids, index = np.unique(groups, return_inverse=True)
-    counts = np.bincount(index * clusters + labels, minlength=len(ids) * clusters).reshape(len(ids), clusters)
-    return counts / counts.sum(1, keepdims=True)
 
 
 def _means(shares: np.ndarray, labels: np.ndarray) -> np.ndarray:

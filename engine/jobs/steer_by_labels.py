@@ -10,7 +10,8 @@ from engine.jobs.rows import Rows, chosen_rows, narrowed
 from engine.labelling.steering import NO_TERM, joined_by_term, kept_apart, mixed
 from engine.mixtures import GMC, MODELS, BayesianMixture
 from engine.problems import fail
-from engine.workspace import NewCluster, NewRun, Run, Workspace
+from engine.workspace import NewRun, Run, Workspace
+from engine.workspace.counting import counted_clusters, counted_shares
 
 
 @dataclass(frozen=True)
@@ -78,13 +79,11 @@ def _stored(workspace: Workspace, found: Material, labels: np.ndarray, probabili
             steering: dict[str, Any]) -> Run:
     """Its mixtures are counted: clusters parted after the fit are in no model."""
     count = int(labels.max()) + 1
-    groups, row = np.unique(found.rows.groups, return_inverse=True)
-    shares = np.bincount(row * count + labels, minlength=len(groups) * count).reshape(-1, count).astype(float)
+    groups, shares = counted_shares(labels, found.rows.groups, count)
     parts = {"image_ids": found.rows.image_ids, "labels": labels.astype(np.int32),
              "probability": probability.astype(np.float32), "group_ids": groups,
-             "weights": shares / shares.sum(1, keepdims=True)}
+             "weights": shares}
     new = NewRun(name or f"{found.run.name}, steered by labels", found.run.model, found.run.features,
                  dict(found.run.parameters), {**found.run.provenance, "steered_from": found.run.id, "labels": steering},
                  {**found.run.summary, "clusters": count, "images": len(labels), "derived": True})
-    sizes = np.bincount(labels, minlength=count)
-    return workspace.runs.add(new, parts, [NewCluster(number, int(size)) for number, size in enumerate(sizes)])
+    return workspace.runs.add(new, parts, counted_clusters(labels, count))
