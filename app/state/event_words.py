@@ -1,10 +1,11 @@
 """Acts of the label log in words, for histories and trails."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from app.state.app_state import AppState
+from app.state.terms import all_terms
 from engine.workspace.events import Event, undone_numbers
 from engine.workspace.parts import parts_of
 from engine.workspace.segment_labels import count_of, names_segments
@@ -20,7 +21,7 @@ PARTS = {"point": "points", "box": "boxes", "circle": "circles", "line": "lines"
 
 def told(app: AppState, events: Iterable[Event], image: int | None = None) -> list[dict[str, Any]]:
     """Events as plain values, in their order; with an image, the parts of it that they mark."""
-    names = app.kept("names of terms", lambda: {term.id: term for term in app.workspace.vocabularies.all_terms()})
+    names = all_terms(app)
     people = {person.id: person.name for person in app.workspace.people.all()}
     undone = undone_numbers(app.workspace.labels.events())
     return [{"number": event.number, "at": event.at, "who": event.rule.get("by") or people.get(event.person_id, ""),
@@ -29,7 +30,7 @@ def told(app: AppState, events: Iterable[Event], image: int | None = None) -> li
              "parts": _parts(event, image)} for event in events]
 
 
-def _what(event: Event, names: dict[int, Any], image: int | None) -> str:
+def _what(event: Event, names: Mapping[int, Any], image: int | None) -> str:
     term = names.get(event.term_id)
     word = term.name if term else ""
     if event.kind == "part":

@@ -66,8 +66,7 @@ def _preview(session: Session, files: Sequence[str], values: Values) -> str:
 
 
 def _parameters(session: Session, files: Sequence[str], values: Values) -> dict[str, Any]:
-    if not session.person.strip():
-        raise fail("person", "nobody has said who works here", "give your name at the top right")
+    session.who_or_fail()
     columns = {values[f"{name}_column"].strip(): name for name in ("image", "label")}
     return {"files": list(files), "person": session.person, "vocabulary": values["vocabulary"] or None,
             "add_terms": values["add_terms"], "replace": values["replace"], "collection": values["collection"] or None,

@@ -44,10 +44,7 @@ class Labels(param.Parameterized):
         return self.session.app
 
     def who(self) -> int:
-        found = self.session.who()
-        if found is None:
-            raise fail("person", "nobody has said who works here", "give your name at the top right")
-        return found.id
+        return self.session.who_or_fail().id
 
     # --- words
 

@@ -9,6 +9,7 @@ import param
 from app.state.app_state import AppState
 from app.state.review_views import favourites
 from app.state.session import Session
+from app.state.terms import all_terms, current_terms
 from engine.jobs.learn import material_of
 from engine.labelling.accepting import accept_sure, acceptable, suggestion_acts
 from engine.labelling.alike import alike, side_by_side
@@ -60,10 +61,7 @@ class Learn(param.Parameterized):
         return self.session.app
 
     def who(self) -> int:
-        found = self.session.who()
-        if found is None:
-            raise fail("person", "nobody has said who works here", "give your name at the top right")
-        return found.id
+        return self.session.who_or_fail().id
 
     # --- what there is
 
@@ -77,11 +75,10 @@ class Learn(param.Parameterized):
         return found
 
     def current(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.app.kept("current terms of learn", self.app.workspace.labels.current_terms)
+        return current_terms(self.app)
 
-    def terms(self) -> dict[int, Term]:
-        return self.app.kept("terms by id", lambda: {
-            term.id: term for term in self.app.workspace.vocabularies.all_terms()})
+    def terms(self) -> Mapping[int, Term]:
+        return all_terms(self.app)
 
     def learnt_from(self) -> list[dict[str, Any]]:
         """The facts of every learning, oldest first."""

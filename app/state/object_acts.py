@@ -20,7 +20,7 @@ def name_object(session: Session, atlas: Atlas, number: int, word: str) -> None:
     objects = objects_of(session.app, atlas)
     if objects is None or not 0 <= number < objects.clusters:
         raise fail("objects", f"this run has no object {number}", "reload the page")
-    who, term = _who(session), term_for(session, word)
+    who, term = session.who_or_fail(), term_for(session, word)
     images, numbers = objects.members(number)
     act = segment_act(term.id, objects.features.folder.name, images, numbers, why="bulk", run_id=objects.run.id,
                       rule={"object": number})
@@ -32,7 +32,7 @@ def name_segment(session: Session, atlas: Atlas, image_id: int, number: int, wor
     features = segment_features(session.app, atlas)
     if features is None or not 0 <= number < len(rows_of_image(features, image_id)):
         raise fail(f"image {image_id}", f"has no segment {number}", "reload the page")
-    who, term = _who(session), term_for(session, word)
+    who, term = session.who_or_fail(), term_for(session, word)
     act = segment_act(term.id, features.folder.name, np.array([image_id]), np.array([number]), why="manual",
                       run_id=atlas.run.id if atlas.run else None)
     _said(session, who, act, f"Named a segment of image {image_id} {term.name}")
@@ -43,10 +43,3 @@ def _said(session: Session, who: Person, act: Act, line: str) -> None:
     [event] = log.act_together(who.id, [act])
     session.changed(images=False)
     session.tell(line, undo=lambda: log.undo(who.id, event))
-
-
-def _who(session: Session) -> Person:
-    found = session.who()
-    if found is None:
-        raise fail("person", "nobody has said who works here", "give your name at the top right")
-    return found

@@ -10,6 +10,7 @@ from app.state.app_state import AppState
 from app.state.atlas import Atlas, arrays_of, atlas_of
 from app.state.reviewing import PAGE, Checking, Growing, checking, growing
 from app.state.session import Session
+from app.state.terms import current_terms
 from engine.labelling.arrangement import Arrangement, arrangement, move, nearest_to
 from engine.labelling.audit import record_audit
 from engine.labelling.ordering import extremes_first
@@ -54,10 +55,7 @@ class Review(param.Parameterized):
         return atlas_of(self.app, self.run)
 
     def who(self) -> int:
-        found = self.session.who()
-        if found is None:
-            raise fail("person", "nobody has said who works here", "give your name at the top right")
-        return found.id
+        return self.session.who_or_fail().id
 
     # --- what there is
 
@@ -72,11 +70,8 @@ class Review(param.Parameterized):
 
     def labelled(self) -> dict[str, np.ndarray]:
         """{images, terms} that hold."""
-        def read() -> dict[str, np.ndarray]:
-            images, terms = self.app.workspace.labels.current_terms()
-            return {"images": images, "terms": terms}
-
-        return self.app.kept("current terms", read)
+        images, terms = current_terms(self.app)
+        return {"images": images, "terms": terms}
 
     def suggestions(self) -> Suggestions | None:
         return self.app.kept("suggestions", SuggestionStore(self.app.workspace.folder).get)

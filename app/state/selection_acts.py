@@ -22,7 +22,8 @@ OWN_WORDS = "Labels"  # the vocabulary that terms go to which are in none yet
 def save(explore: Explore, name: str) -> None:
     """Keeps the selection under a name; from now on the address leads to it."""
     found = explore.app.workspace.selections.save(
-        _who(explore).id, name, explore.selected_ids(), {**explore.selection.origin, "run": explore.run})
+        explore.session.who_or_fail().id, name, explore.selected_ids(),
+        {**explore.selection.origin, "run": explore.run})
     explore._recalled = explore.selection.positions
     explore.saved = found.id
     explore.session.tell(f"Saved {len(found.images):,} images as {found.name}")
@@ -40,7 +41,7 @@ def forget(explore: Explore, selection_id: int) -> None:
 
 def label(explore: Explore, word: str) -> None:
     """Gives every selected image this label; a word that is in no vocabulary becomes a term of our own."""
-    who, ids = _who(explore), explore.selected_ids()
+    who, ids = explore.session.who_or_fail(), explore.selected_ids()
     if not len(ids):
         raise fail("selection", "holds no images", "select some first")
     workspace, term = explore.app.workspace, term_for(explore.session, word)
@@ -75,7 +76,7 @@ def split_off(explore: Explore) -> Run:
     if not len(positions):
         raise fail("selection", "holds no image of this run", "select some first")
     runs, before = explore.app.workspace.runs, explore.run
-    made = split_run(explore.app.workspace, atlas, positions, _who(explore))
+    made = split_run(explore.app.workspace, atlas, positions, explore.session.who_or_fail())
     explore.session.changed(images=False)
     explore.run = made.id
 
@@ -103,16 +104,9 @@ def split_run(workspace: Workspace, atlas: Atlas, positions: np.ndarray, who: Pe
     return workspace.runs.add(new, parts, counted_clusters(labels[known], count))
 
 
-def _who(explore: Explore) -> Person:
-    found = explore.session.who()
-    if found is None:
-        raise fail("person", "nobody has said who works here", "give your name at the top right")
-    return found
-
-
 def accept_suggestions(explore: Explore, images: Iterable[int]) -> None:
     """Gives images without a label what the model suggests for each, as acts that say so."""
-    who, found, log = _who(explore), suggestions(explore.app), explore.app.workspace.labels
+    who, found, log = explore.session.who_or_fail(), suggestions(explore.app), explore.app.workspace.labels
     if found is None:
         raise fail("suggestions", "nothing was learnt yet", "label images of two terms, then press r in Learn")
     open_ = np.setdiff1d(np.array(sorted(set(images)), np.int64), log.current()[0])

@@ -10,7 +10,7 @@ import param
 
 from app.state.address import Address
 from app.state.app_state import AppState
-from engine.problems import BenthoscopeError
+from engine.problems import BenthoscopeError, fail
 from engine.workspace.people import Person
 
 THEMES = ("light", "dark")
@@ -49,6 +49,13 @@ class Session(param.Parameterized):
     def who(self) -> Person | None:
         """The person of this tab in the workspace; None while nobody said a name."""
         return self.workspace.people.named(self.person) if self.person.strip() else None
+
+    def who_or_fail(self) -> Person:
+        """For acts that somebody has to stand for."""
+        found = self.who()
+        if found is None:
+            raise fail("person", "nobody has said who works here", "give your name at the top right")
+        return found
 
     def tell(self, text: str, *, kind: str = "success", undo: Callable[[], Any] | None = None) -> None:
         self.message = Message(text, kind, undo)

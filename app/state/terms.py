@@ -28,8 +28,12 @@ def labelled(app: AppState) -> Labelled:
 
 def all_terms(app: AppState) -> Mapping[int, Term]:
     """Every term of every vocabulary by its id."""
-    return app.kept("terms of all", lambda: {term.id: term for vocabulary in app.workspace.vocabularies.all()
-                                            for term in app.workspace.vocabularies.terms(vocabulary.id)})
+    return app.kept("terms of all", lambda: {term.id: term for term in app.workspace.vocabularies.all_terms()})
+
+
+def current_terms(app: AppState) -> tuple[np.ndarray, np.ndarray]:
+    """(ids of the labelled images, the term of each)."""
+    return app.kept("current terms", app.workspace.labels.current_terms)
 
 
 def _read(app: AppState) -> Labelled:
