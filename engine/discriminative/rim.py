@@ -15,6 +15,7 @@ from engine.discriminative.rows import at_least_two, finite_rows, whole_above_ze
 from engine.discriminative.scaling import SCALES, Scale
 from engine.discriminative.starting import kmeans
 from engine.mixtures import checking
+from engine.mixtures.stored import check_kind
 from engine.problems import fail, unknown
 from engine.progress import OnStep, ignore
 
@@ -53,8 +54,7 @@ class Clustering(Multilogit):
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray], told: dict[str, Any]) -> Self:
         """The model that `to_arrays` was asked of."""
-        if told.get("model") != cls.__name__:
-            raise fail("stored model", f"is a {told.get('model')}, not a {cls.__name__}", "look it up in MODELS")
+        check_kind(cls, told)
         model = cls(**told["params"])
         model.coef_, model.intercept_, model.labels_ = (np.asarray(arrays[name]) for name in (
             "coef", "intercept", "labels"))

@@ -12,7 +12,7 @@ from engine.mixtures.model import Statistics
 from engine.mixtures.scenes import SceneModel
 from engine.mixtures.search import Task
 from engine.mixtures.sweep import Division
-from engine.mixtures.together import gains_of_clusters, proposals, stacked
+from engine.mixtures.together import divided, gains_of_clusters
 from engine.mixtures.variational import EMPTY, Fit, settle, step
 
 ITERATIONS = 200
@@ -68,13 +68,10 @@ def parted_with_images(task: Task, fit: Fit) -> Fit | None:
     Two kinds of objects that overlap are told apart by the company they keep. While they are one cluster, the images
     of both look alike, so neither a split of segments nor one of images gains anything alone.
     """
-    if not task.may_grow(fit):
+    halved = divided(task, fit)
+    if halved is None:
         return None
-    parents, pairs = proposals(task, fit)
-    if not len(parents):
-        return None
-    division = task.data.divide(fit.scorer, stacked(task.model, pairs), parents)
-    task.course.worked(len(task.data))
+    parents, division = halved
     whole = fit.statistics
     parted = [_parted(task.model, whole, parents, division, p) for p in range(len(parents))]
     before = _settled(task.model, whole.counts, whole.owners).evidence

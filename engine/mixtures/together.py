@@ -34,6 +34,20 @@ def together(task: Task, start: Start | None = None) -> Fit:
 
 def split_all(task: Task, fit: Fit) -> Fit | None:
     """One iteration from the splits of all clusters that gain by it, or None where none does."""
+    found = divided(task, fit)
+    if found is None:
+        return None
+    parents, division = found
+    gains = _gains(task.model, fit.statistics, parents, division)
+    chosen = _worth(task, fit, gains, division)
+    for p, k in enumerate(parents):
+        task.course.tried(fit, len(task.data), 0, int(k), p in chosen)
+    tries = [chosen, chosen[:1]] if len(chosen) > 1 else [chosen][: len(chosen)]  # all at once may be too many
+    return _first_that_gains(task, fit, [_taken(fit, parents, division, some) for some in tries])
+
+
+def divided(task: Task, fit: Fit) -> tuple[np.ndarray, Division] | None:
+    """The clusters that part in two, and how all rows would fall to their halves; None where none does or may."""
     if not task.may_grow(fit):
         return None
     parents, pairs = proposals(task, fit)
@@ -41,12 +55,7 @@ def split_all(task: Task, fit: Fit) -> Fit | None:
         return None
     division = task.data.divide(fit.scorer, stacked(task.model, pairs), parents)
     task.course.worked(len(task.data))
-    gains = _gains(task.model, fit.statistics, parents, division)
-    chosen = _worth(task, fit, gains, division)
-    for p, k in enumerate(parents):
-        task.course.tried(fit, len(task.data), 0, int(k), p in chosen)
-    tries = [chosen, chosen[:1]] if len(chosen) > 1 else [chosen][: len(chosen)]  # all at once may be too many
-    return _first_that_gains(task, fit, [_taken(fit, parents, division, some) for some in tries])
+    return parents, division
 
 
 def proposals(task: Task, fit: Fit) -> tuple[np.ndarray, list[Fit]]:

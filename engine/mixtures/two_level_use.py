@@ -12,6 +12,7 @@ from engine.mixtures.fitted_scenes import Explained, FittedScenes
 from engine.mixtures.observations import Observations, nothing
 from engine.mixtures.scene_input import SceneInput, one_dive, scene_input
 from engine.mixtures.scenes import Images
+from engine.mixtures.stored import made_anew, take_course, told_of
 from engine.mixtures.summary import refuse_gaps
 from engine.problems import fail
 
@@ -72,19 +73,14 @@ class FittedTwoLevel(Estimator):
         self._check_fitted()
         arrays = {**self.scenes_.arrays(), "lower_bound_history": np.array(self.lower_bound_history_),
                   "groups": np.asarray(self.groups_)}
-        told = {"model": type(self).__name__, "clusters": type(self.clusters_).__name__, "params": self.get_params(),
-                "n_iter": self.n_iter_, "passes": self.passes_, "converged": self.converged_}
-        return arrays, told
+        return arrays, told_of(self)
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray], told: dict[str, Any]) -> Self:
         """The model that `to_arrays` was asked of, but for what the fit said of its own images and segments."""
-        if told.get("model") != cls.__name__:
-            raise fail("stored model", f"is a {told.get('model')}, not a {cls.__name__}", "look it up in MODELS")
-        model = cls(**told["params"])
+        model = made_anew(cls, told)
         model._show(FittedScenes.from_arrays(arrays, told["clusters"]), np.asarray(arrays["groups"]))
-        model.lower_bound_history_ = [float(bound) for bound in arrays["lower_bound_history"]]
-        model.n_iter_, model.passes_, model.converged_ = told["n_iter"], told["passes"], told["converged"]
+        take_course(model, arrays, told)
         return model
 
     def _show(self, found: FittedScenes, groups: np.ndarray) -> None:

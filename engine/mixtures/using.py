@@ -12,8 +12,9 @@ from engine.mixtures.estimator import Estimator
 from engine.mixtures.fitted import FittedMixture, Folded
 from engine.mixtures.model import Scorer
 from engine.mixtures.observations import Observations, nothing
+from engine.mixtures.stored import made_anew, take_course, told_of
 from engine.mixtures.summary import refuse_gaps
-from engine.problems import fail, unknown
+from engine.problems import unknown
 
 
 class FittedEstimator(Estimator):
@@ -82,19 +83,14 @@ class FittedEstimator(Estimator):
         arrays["groups"] = np.asarray(self.groups_)
         if hasattr(self, "labels_"):
             arrays["labels"] = self.labels_
-        told = {"model": type(self).__name__, "clusters": type(self.clusters_).__name__, "params": self.get_params(),
-                "n_iter": self.n_iter_, "passes": self.passes_, "converged": self.converged_}
-        return arrays, told
+        return arrays, told_of(self)
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray], told: dict[str, Any]) -> Self:
         """The model that `to_arrays` was asked of."""
-        if told.get("model") != cls.__name__:
-            raise fail("stored model", f"is a {told.get('model')}, not a {cls.__name__}", "look it up in MODELS")
-        model = cls(**{name: tuple(v) if isinstance(v, list) else v for name, v in told["params"].items()})
+        model = made_anew(cls, told)
         model._show(FittedMixture.from_arrays(arrays, told["clusters"]), np.asarray(arrays["groups"]))
-        model.lower_bound_history_ = [float(bound) for bound in arrays["lower_bound_history"]]
-        model.n_iter_, model.passes_, model.converged_ = told["n_iter"], told["passes"], told["converged"]
+        take_course(model, arrays, told)
         if "labels" in arrays:
             model.labels_ = np.asarray(arrays["labels"])
         return model
