@@ -1,6 +1,5 @@
 """Labels: their words, who agrees with whom, everything that was ever said, cover, files in and out."""
 
-import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -8,12 +7,12 @@ import panel as pn
 
 from app.components.dialogs import form_dialog
 from app.components.labels_board import LabelsBoard
+from app.pages.board_page import BoardPage, Told
 from app.state.labels import Labels
 from app.state.labels_views import content
 from app.state.session import Session
 
 KEYS = [["1 to 5", "Words, agreement, history, cover, files"], ["x", "Export labels"], ["i", "Import labels"]]
-Told = Mapping[str, Any]
 
 
 def view(session: Session) -> pn.viewable.Viewable:
@@ -21,32 +20,14 @@ def view(session: Session) -> pn.viewable.Viewable:
     return LabelsPage(Labels(session)).layout
 
 
-class LabelsPage:
-    """Keeps the board and the view model in step; only one at a time looks and draws."""
-
+class LabelsPage(BoardPage):
     def __init__(self, labels: Labels):
-        self.labels = labels
-        self.board = LabelsBoard(content=content(labels), sizing_mode="stretch_width")
-        self.board.on_told = self.act
+        super().__init__(labels, LabelsBoard(sizing_mode="stretch_width"), content, ACTS,
+                         ["part", "vocabulary", "target", "before", "image", "people", "level", "step"])
         self.layout = pn.Column(self.board, form_dialog(labels.form), sizing_mode="stretch_width")
-        self._one = threading.RLock()
-        labels.param.watch(lambda *_: self.draw(), ["part", "vocabulary", "target", "before", "image", "people",
-                                                    "level", "step"])
-        labels.session.param.watch(lambda *_: self.draw(), ["version", "person"])
         if labels.selection is not None:
             with labels.session.attempt():
                 labels.export(labels.selection)
-
-    def draw(self) -> None:
-        with self._one:
-            self.board.content = content(self.labels)
-
-    def act(self, told: Told) -> dict[str, Any]:
-        """Does what a person asked for; what the board shows then. Mistakes become the message line."""
-        with self._one:
-            with self.labels.session.attempt():
-                ACTS[told["act"]](self.labels, told)
-            return {"content": content(self.labels)}
 
 
 def _term(told: Told, name: str = "term") -> int:

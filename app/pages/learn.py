@@ -1,11 +1,12 @@
 """Learn: what to label next, and what the labels so far have taught."""
 
-import threading
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from app.components.learn_board import LearnBoard
 from app.components.notices import empty
+from app.pages.board_page import BoardPage, Told, found
 from app.state.learn import Learn, content
 from app.state.review_views import found_terms
 from app.state.session import Session
@@ -16,7 +17,6 @@ KEYS = [["Enter", "Accept the suggestions, with what you have changed"],
         ["l", "Choose a term by its first letters"], ["e", "Name what is marked with the chosen term"],
         ["n", "Next batch"], ["i", "Invert what is marked"], ["q", "The next way to choose a batch"],
         ["r", "Learn again from all labels"], ["c", "Cluster again, steered by labels"], ["z", "Undo"]]
-Told = Mapping[str, Any]
 
 
 def view(session: Session):
@@ -27,36 +27,14 @@ def view(session: Session):
     return LearnPage(Learn(session)).layout
 
 
-class LearnPage:
-    """Keeps the board and the view model in step. Only one at a time looks and draws, so that nothing older is ever
-    drawn over something newer."""
-
+class LearnPage(BoardPage):
     def __init__(self, learn: Learn):
-        self.learn = learn
-        self.layout = LearnBoard(content=content(learn), sizing_mode="stretch_both")
-        self.layout.on_told = self.act
-        self._one = threading.RLock()
-        self._acting = False
-        learn.param.watch(lambda *_: self.draw(), ["step", "queue", "wanted", "term", "batch"])
-        learn.session.param.watch(lambda *_: self.draw(), ["version", "person"])
-
-    def draw(self) -> None:
-        with self._one:
-            if not self._acting:  # what an act changes is drawn once, at its end
-                self.layout.content = content(self.learn)
+        super().__init__(learn, LearnBoard(sizing_mode="stretch_both"), content, ACTS,
+                         ["step", "queue", "wanted", "term", "batch"])
+        self.layout = self.board
 
     def act(self, told: Told) -> dict[str, Any]:
-        """Does what a person asked for; what the board shows then. Mistakes become the message line."""
-        if told["act"] == "find":
-            return {"hits": {"text": told["text"], "terms": found_terms(self.learn.session, told["text"])}}
-        with self._one:
-            self._acting = True
-            try:
-                with self.learn.session.attempt():
-                    ACTS[told["act"]](self.learn, told)
-            finally:
-                self._acting = False
-            return {"content": content(self.learn)}
+        return found(partial(found_terms, self.model.session), told) if told["act"] == "find" else super().act(told)
 
 
 ACTS: Mapping[str, Callable[[Learn, Told], Any]] = {

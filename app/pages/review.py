@@ -1,11 +1,12 @@
 """Review: clusters get their names by the keyboard, and every bulk act a stated bound of its errors."""
 
-import threading
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from app.components.notices import empty
 from app.components.review_board import ReviewBoard
+from app.pages.board_page import BoardPage, Told, found
 from app.state import one_by_one, rearranging, verifying
 from app.state.review import Review, knows_images
 from app.state.review_views import content, found_terms
@@ -21,7 +22,6 @@ KEYS = [["Enter", "Name the cluster, or end the check"], ["l", "Choose a term by
         ["d", "Mark the cluster as a duplicate"], ["c", "Begin a cluster with the clicked image"],
         ["o", "Name images one by one"], ["v", "Verify labels of others"],
         ["z y", "Undo, redo"], ["Esc", "Leave what you are in"]]
-Told = Mapping[str, Any]
 
 
 def view(session: Session):
@@ -33,36 +33,14 @@ def view(session: Session):
     return ReviewPage(review).layout
 
 
-class ReviewPage:
-    """Keeps the board and the view model in step. Only one at a time looks and draws, so that nothing older is ever
-    drawn over something newer."""
-
+class ReviewPage(BoardPage):
     def __init__(self, review: Review):
-        self.review = review
-        self.layout = ReviewBoard(content=content(review), sizing_mode="stretch_both")
-        self.layout.on_told = self.act
-        self._one = threading.RLock()
-        self._acting = False
-        review.param.watch(lambda *_: self.draw(), ["step", "run", "cluster", "term", "page", "lasso"])
-        review.session.param.watch(lambda *_: self.draw(), ["version", "person"])
-
-    def draw(self) -> None:
-        with self._one:
-            if not self._acting:  # what an act changes is drawn once, at its end
-                self.layout.content = content(self.review)
+        super().__init__(review, ReviewBoard(sizing_mode="stretch_both"), content, ACTS,
+                         ["step", "run", "cluster", "term", "page", "lasso"], SILENT)
+        self.layout = self.board
 
     def act(self, told: Told) -> dict[str, Any]:
-        """Does what a person asked for; what the board shows then. Mistakes become the message line."""
-        if told["act"] == "find":
-            return {"hits": {"text": told["text"], "terms": found_terms(self.review.session, told["text"])}}
-        with self._one:
-            self._acting = True
-            try:
-                with self.review.session.attempt():
-                    ACTS[told["act"]](self.review, told)
-            finally:
-                self._acting = False
-            return {} if told["act"] in SILENT else {"content": content(self.review)}
+        return found(partial(found_terms, self.model.session), told) if told["act"] == "find" else super().act(told)
 
 
 def _turn(review: Review, told: Told) -> None:

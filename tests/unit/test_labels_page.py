@@ -48,7 +48,7 @@ def term(page, path):
 
 def act(page, verb, **more):
     page.board._handle_msg({"act": verb, **more, "nth": page.board.heard + 1})
-    return page.labels.session.message
+    return page.model.session.message
 
 
 def test_counts_stand_at_every_level_of_the_tree(page):
@@ -100,7 +100,7 @@ def test_examples_of_a_term_are_labelled_images(page, labels, reef):
 
 def test_terms_are_linked_to_another_vocabulary(page, reef):
     reef.vocabularies.add("House", [NewTerm(("Animals",))])
-    page.labels.session.changed(images=False)
+    page.model.session.changed(images=False)
     words = {words["name"]: words["id"] for words in shown(page)["vocabularies"]}
     act(page, "vocabulary", id=words["CATAMI"])
     act(page, "target", id=words["House"])
@@ -115,7 +115,7 @@ def test_agreement_tells_who_differs_and_a_click_settles_it(page, reef):
     bo = reef.people.named("Bo").id
     reef.labels.label(bo, ids[1:3], int(terms[1]), why="verification")
     reef.labels.label(bo, ids[:1], other, why="verification")
-    page.labels.session.changed(images=False)
+    page.model.session.changed(images=False)
     act(page, "part", name="people")
     told = shown(page)
     assert told["several"] == 3 and told["pairs"][0]["images"] == 3 and told["conflict_count"] == len(told["conflicts"])
@@ -123,14 +123,14 @@ def test_agreement_tells_who_differs_and_a_click_settles_it(page, reef):
     open_ = told["conflicts"][0]
     act(page, "resolve", image=open_["image"], term=open_["said"][0]["term"])
     assert shown(page)["conflict_count"] == told["conflict_count"] - 1
-    page.labels.session.undo()
+    page.model.session.undo()
     assert shown(page)["conflict_count"] == told["conflict_count"]
 
 
 def test_history_is_paged_and_goes_back_to_any_moment(page, reef):
     ids = reef.library.columns("id")["id"]
     for image in ids.tolist() * 7:
-        reef.labels.label(page.labels.who(), [image], term(page, "Biota")["id"])
+        reef.labels.label(page.model.who(), [image], term(page, "Biota")["id"])
     act(page, "part", name="history")
     first = shown(page)["acts"]
     assert len(first) == 100 and first[0]["number"] > first[-1]["number"] and shown(page)["more"]
@@ -162,15 +162,15 @@ def test_the_history_of_an_image_tells_of_its_parts(page, reef):
 def test_an_export_says_before_it_begins_what_is_left_behind_and_is_fetched_afterwards(page, reef):
     act(page, "part", name="files")
     act(page, "export")
-    form = page.labels.form
+    form = page.model.form
     values = {**form.shown["values"], "format": "squidle"}
     form.change(values)
     assert "17 labels of 16 images" in form.shown["cost"] and "16 hashes of images" in form.shown["cost"]
     assert form.start(values)
-    [job] = page.labels.app.queue.unfinished()
+    [job] = page.model.app.queue.unfinished()
     done = run_now(reef, job.kind, resume=job.id)
     assert done.state == "done", done.error
-    page.labels.session.changed(images=False)
+    page.model.session.changed(images=False)
     [made_] = shown(page)["exports"]
     assert made_["format"] == "squidle" and made_["losses"]
     with TestClient(create_app(reef, ServerSettings(token="", run_jobs=False)), base_url="http://127.0.0.1") as client:
@@ -191,11 +191,11 @@ def _files(answer, made_):
 
 def test_an_export_of_several_files_comes_as_an_archive_with_its_report(page, reef):
     act(page, "export")
-    form = page.labels.form
+    form = page.model.form
     form.start({**form.shown["values"], "format": "ifdo"})
-    [job] = page.labels.app.queue.unfinished()
+    [job] = page.model.app.queue.unfinished()
     run_now(reef, job.kind, resume=job.id)
-    [made_] = exports(page.labels.app)
+    [made_] = exports(page.model.app)
     with TestClient(create_app(reef, ServerSettings(token="", run_jobs=False)), base_url="http://127.0.0.1") as client:
         kept = _files(client.get(f"/api/v1/exports/{made_['id']}/file"), made_)
     assert set(kept) == {*made_["files"], "export-report.json"}
@@ -228,12 +228,12 @@ def test_a_file_of_labels_is_looked_at_before_it_is_taken_in(page, reef):
         token = client.put("/api/v1/label-files/ours%20..%20x.csv", content=text.encode()).json()["token"]
     before = reef.labels.last_number()
     act(page, "import", tokens=[token])
-    form = page.labels.form
+    form = page.model.form
     form.change(form.shown["values"])
     assert "2 labels of images" in form.shown["cost"] and "1 images" in form.shown["cost"]
     assert reef.labels.last_number() == before
     assert form.start(form.shown["values"])
-    [job] = page.labels.app.queue.unfinished()
+    [job] = page.model.app.queue.unfinished()
     assert run_now(reef, job.kind, resume=job.id).state == "done"
     assert reef.labels.events()[-1].why == "import" and reef.labels.last_number() == before + 1
 

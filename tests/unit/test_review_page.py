@@ -1,9 +1,13 @@
 """Review without a browser: a cluster named by one key, exceptions, growing, the check, undo."""
 
+import threading
+
 import numpy as np
 import pytest
+from bokeh.document import Document
 
-from app.components.in_order import Line
+from app.components.in_order import TellingInOrder
+from app.lanes import Lanes
 from app.pages.review import ACTS, ReviewPage
 from app.state import rearranging
 from app.state.app_state import AppState
@@ -356,17 +360,33 @@ def test_images_are_named_one_by_one_each_an_act_of_its_own(review, reef):
     assert current(review) == {"sand": 1, "kelp": 1} and review.mode == "single"
 
 
-def test_messages_are_done_in_the_order_of_their_numbers():
-    line, done = Line(), []
-    for number in (2, 3, 1, 4):
-        done += [message["act"] for _, message in line.joined(number, {"act": number})]
-    assert done == [1, 2, 3, 4]
+class Keys(TellingInOrder):
+    _module = "review"
 
 
-def test_a_message_that_comes_while_another_is_done_is_left_to_whoever_does_it():
-    line, done = Line(), []
-    for number, _ in line.joined(1, {}):
-        done.append(number)
-        if number == 1:
-            assert list(line.joined(2, {})) == []  # somebody else brings it and need not wait
-    assert done == [1, 2]
+def test_messages_are_done_in_the_order_they_were_sent_one_at_a_time():
+    board, document, done, inside = Keys(), Document(), [], []
+
+    def act(told):
+        assert not inside, "two at once"
+        inside.append(told)
+        threading.Event().wait(0.001)
+        done.append(told["act"])
+        inside.clear()
+
+    board.on_told = act
+    with Lanes(4) as lanes:
+        sent = [lanes.submit(lambda doc, nth: board._handle_msg({"act": nth, "nth": nth}), document, nth)
+                for nth in range(1, 101)]
+        for future in sent:
+            future.result(30)
+    assert done == list(range(1, 101)) and board.heard == 100
+
+
+def test_a_message_that_cannot_be_done_is_heard_all_the_same():
+    board = Keys()
+    board.on_told = lambda told: 1 / 0
+    with pytest.raises(ZeroDivisionError):
+        board._handle_msg({"act": "name", "nth": 7})
+    assert board.heard == 7
+
