@@ -30,10 +30,12 @@ $(VENV)/.test: $(VENV)/bin/python pyproject.toml constraints.txt
 demo: $(VENV)/.app
 	$(RUN)/benthoscope demo
 
+# Browser tests have the machine to themselves: beside a core full of sums they would wait more than test.
 test: $(VENV)/.test
 	$(RUN)/lint-imports
 	$(RUN)/ruff check .
-	$(RUN)/python -m pytest -n $(WORKERS) --dist loadgroup
+	$(RUN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not browser"
+	$(RUN)/python -m pytest -m browser tests/browser
 
 bench: $(VENV)/.test
 	$(RUN)/python -m tests.benchmarks $(ONLY)

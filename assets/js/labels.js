@@ -6,6 +6,7 @@ import {coverPart} from "./labels/cover.js"
 import {filesPart} from "./labels/files.js"
 import {historyPart} from "./labels/history.js"
 import {peoplePart} from "./labels/people.js"
+import {typing} from "./shell/keyboard.js"
 import {wordsPart} from "./labels/words.js"
 
 const DRAW = {words: wordsPart, people: peoplePart, history: historyPart, cover: coverPart, files: filesPart}
@@ -28,8 +29,7 @@ export function render({model}) {
   }
 
   whileShown(model, document, "keydown", (event) => {
-    const typing = event.composedPath().some((node) => ["INPUT", "TEXTAREA", "SELECT", "DIALOG"].includes(node.tagName))
-    if (typing || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return
+    if (typing(event) || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return
     const part = now().parts[Number(event.key) - 1]
     if (part) tell("part", {name: part[0]})
     else if (event.key === "x") tell("export")

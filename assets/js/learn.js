@@ -3,6 +3,7 @@
 import {h, icon, redraw, s, whileShown} from "./dom.js"
 import {inOrder} from "./in_order.js"
 import {drags, thumbnail, tileOf} from "./marks.js"
+import {typing} from "./shell/keyboard.js"
 import {termField} from "./term_field.js"
 import {count, time} from "./told.js"
 
@@ -146,8 +147,7 @@ export function render({model}) {
   const KEYS = {...JUDGE, r: () => tell("learn"), z: () => turn("undo"), c: () => tell("steer"), l: finder.focus, Escape: () => { picks.clear(); drawPicks() },
     q: () => turn("queue", {name: names()[(names().indexOf(now().queue) + 1) % names().length]})}
   whileShown(model, document, "keydown", (event) => {
-    const typing = event.composedPath().some((node) => ["INPUT", "TEXTAREA", "SELECT"].includes(node.tagName))
-    if (typing || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return
+    if (typing(event) || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return
     if (event.key === "Enter" && event.composedPath()[0].tagName === "BUTTON") return
     const act = /^[0-9]$/.test(event.key) ? () => digit(event.key) : KEYS[event.key]
     if (!act) return

@@ -5,6 +5,7 @@ import {inOrder} from "./in_order.js"
 import {lassoPlane} from "./lasso_plane.js"
 import {drags, marksOf, thumbnail, tileOf} from "./marks.js"
 import {oneByOne} from "./one_by_one.js"
+import {typing} from "./shell/keyboard.js"
 import {termField} from "./term_field.js"
 import {count, time} from "./told.js"
 
@@ -179,8 +180,7 @@ export function render({model}) {
   }
 
   whileShown(model, document, "keydown", (event) => {
-    const typing = event.composedPath().some((node) => ["INPUT", "TEXTAREA", "SELECT"].includes(node.tagName))
-    if (typing || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return
+    if (typing(event) || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return
     if (event.key === "Enter" && event.composedPath()[0].tagName === "BUTTON") return
     const act = /^[0-9]$/.test(event.key) ? () => digit(event.key) : (now().mode === "grow" && GROW[event.key]) || KEYS[event.key]
     if (!act) return

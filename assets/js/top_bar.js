@@ -25,7 +25,7 @@ export function render({model}) {
   const tray = jobTray(model)
   const right = h("div", {class: "right"}, tray.element, personChooser(model), themeButton(model), show, help)
   const top = h("div", {class: "top", role: "banner"}, brand, searchBox(model), right)
-  whileShown(model, document, "keydown", keys.pressed)
+  whileShown(model, document, "keydown", keys.pressed, {capture: true})
   keepAddress(model)
-  return h("div", {}, top, snackbar(model), keys.element, tray.log)
+  return h("div", {}, top, snackbar(model), keys.element, keys.hint, tray.log)
 }

@@ -29,8 +29,21 @@ def test_question_mark_shows_the_keys_and_g_l_goes_to_the_library(tab):
     page.get_by_role("dialog", name="Keyboard map").get_by_text("Go to Library").wait_for()
     page.keyboard.press("Escape")
     page.keyboard.press("g")
+    page.get_by_role("status").get_by_text("Library").wait_for()
     page.keyboard.press("l")
     page.wait_for_url("**/library")
+
+
+def test_the_letter_after_g_says_nothing_to_the_page_itself(tab):
+    page = tab("labels")
+    page.get_by_role("tab", name="Words", selected=True).wait_for()
+    page.keyboard.press("g")
+    hint = page.get_by_role("status").get_by_text("Go to")
+    hint.wait_for()
+    page.keyboard.press("4")  # no page's letter: it only takes `g` back
+    hint.wait_for(state="hidden")
+    page.keyboard.press("3")
+    page.get_by_role("tab", name="History", selected=True).wait_for()
 
 
 def test_a_name_once_said_is_known_on_the_next_page(tab):

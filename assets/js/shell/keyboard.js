@@ -2,13 +2,14 @@
 
 import {h, icon} from "../dom.js"
 
-const CHORD = 1200 // milliseconds between `g` and the letter of a page
+const CHORD = 6000 // milliseconds after which `g` waits no longer for the letter of a page
 
-// Whether a key belongs to a field or an open dialog rather than to the page.
+// Whether a key belongs to a field or an open dialog rather than to the page. (A closed one keeps the focus until the
+// page is drawn again.)
 export function typing(event) {
   const path = event.composedPath()
   const target = path[0]
-  if (path.some((part) => part.tagName === "DIALOG")) return true
+  if (path.some((part) => part.tagName === "DIALOG" && part.open)) return true
   return target instanceof HTMLElement &&
     (target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName))
 }
@@ -17,7 +18,9 @@ export function keyboard(model) {
   const body = h("dl", {class: "keys"})
   const element = h("dialog", {"aria-label": "Keyboard map"}, h("header", {}, h("h2", {}, "Keyboard"),
     h("button", {class: "plain", "aria-label": "Close", onclick: () => element.close()}, icon("close"))), body)
-  let afterG = -Infinity
+  // The browser closes a dialog a moment after Escape; the next key would still be the dialog's.
+  element.addEventListener("keydown", (event) => { if (event.key === "Escape") { event.preventDefault(); element.close() } })
+  const chord = chordOf(model.pages.filter((page) => page.key))
 
   const row = ([key, what]) => h("div", {}, h("dt", {}, ...key.split(" ").map((part) => h("kbd", {}, part))), h("dd", {}, what))
   function open() {
@@ -28,19 +31,42 @@ export function keyboard(model) {
     element.showModal()
   }
 
+  // Heard before the keys of the page itself, which have nothing to say to the letter after `g`.
   function pressed(event) {
     if (typing(event) || event.ctrlKey || event.metaKey || event.altKey) return
-    const search = element.parentNode?.querySelector("input[type=search]")
-    if (event.key === "?") { event.preventDefault(); if (!element.open) open() }
-    else if (event.key === "/") { event.preventDefault(); search?.focus() }
-    else if (event.key === "t" && event.timeStamp - afterG > CHORD) model.theme = model.theme === "dark" ? "light" : "dark"
-    else if (event.key === "g") { afterG = event.timeStamp; return }
-    else if (event.timeStamp - afterG < CHORD) {
-      const page = model.pages.find((known) => known.key === event.key)
-      if (page) window.location.assign(page.href)
+    if (chord.isOpen() && event.key !== "Shift") {
+      event.preventDefault()
+      event.stopImmediatePropagation()
+      chord.end(event.key)
     }
-    afterG = -Infinity
+    else if (event.key === "?") { event.preventDefault(); if (!element.open) open() }
+    else if (event.key === "/") { event.preventDefault(); element.parentNode?.querySelector("input[type=search]")?.focus() }
+    else if (event.key === "t") model.theme = model.theme === "dark" ? "light" : "dark"
+    else if (event.key === "g" && !event.repeat) chord.begin()
   }
 
-  return {element, open, pressed}
+  return {element, hint: chord.hint, open, pressed}
+}
+
+// `g` shows where the next letter leads; any other key, a click, or waiting takes it back.
+function chordOf(pages) {
+  const hint = h("div", {class: "chord", role: "status", hidden: true})
+  let timer = null
+  const close = () => {
+    clearTimeout(timer)
+    hint.hidden = true
+    document.removeEventListener("pointerdown", close)
+  }
+  const begin = () => {
+    hint.replaceChildren(h("b", {}, "Go to"), ...pages.map((page) => h("span", {}, h("kbd", {}, page.key), page.title)))
+    hint.hidden = false
+    document.addEventListener("pointerdown", close)
+    timer = setTimeout(close, CHORD)
+  }
+  const end = (key) => {
+    close()
+    const page = pages.find((known) => known.key === key)
+    if (page) window.location.assign(page.href)
+  }
+  return {hint, begin, end, isOpen: () => !hint.hidden}
 }
