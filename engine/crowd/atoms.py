@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.special import betaln, digamma, gammaln
+from scipy.special import betaln, gammaln
 
 from engine.crowd.judgements import Judgements
 
@@ -20,6 +20,7 @@ TEMPER = 0.4    # of a judgement; joins came out right from 0.2 to 0.4 on crowds
 BEHIND = 2.0    # pseudo-judgements behind each chance
 ROUNDS = 15     # of reassigning: half a step each, so that items that judge each other do not swing
 EVEN = 0.02     # chances are kept this far from 0 and 1
+SLIPS = 0.05    # of judgements that anybody gets wrong: one of them must not put an item out of its cluster
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,12 +83,11 @@ class Answers:
         """(N, K) membership by the answers on each item, the others' memberships being what they are."""
         seen = self.seen(resp)
         counted = self._tables(resp, *seen)
-        a, b = counted.together + BEHIND * likely, counted.apart + BEHIND * (1 - likely)
+        chance = (counted.together + BEHIND * likely) / (counted.together + counted.apart + BEHIND)
+        together, apart = (np.log(np.clip(one, SLIPS, 1 - SLIPS)) for one in (chance, 1 - chance))
         scores = np.zeros_like(seen[0])
         for begin, end, j in zip(self.starts[:-1], self.starts[1:], range(self.n_workers), strict=True):
-            both = digamma(a[j] + b[j])
-            scores[begin:end] = (seen[0][begin:end] @ (digamma(a[j]) - both).T
-                                 + seen[1][begin:end] @ (digamma(b[j]) - both).T)
+            scores[begin:end] = seen[0][begin:end] @ together[j].T + seen[1][begin:end] @ apart[j].T
         logits = self.of_items @ scores + np.log(resp.sum(0) + 1)
         found = np.exp(logits - logits.max(1, keepdims=True))
         return found / found.sum(1, keepdims=True)
