@@ -29,7 +29,7 @@ DATA = Path(__file__).parents[2].parent / "shared" / "data" / "crowd_welinder"
 SEEDS = range(3)
 K, SIZE, VIEWS = 6, 20, 6
 DIMENSIONS = (2, 3, 4, 5)
-BATCH, FIRST, MOST = 24, 36, 276   # answers between two fits, before the first one, and at most
+BATCH, FIRST, MOST = 12, 36, 276   # answers between two fits, before the first one, and at most
 PEOPLE = 3                         # for each task, as campaigns begin
 WANTED = (0.85, 0.90, 0.95)        # ARI to reach
 
