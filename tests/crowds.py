@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from engine.crowd import Judgements, Sorting, judgements_of, sample_tasks
+from engine.workspace import Workspace
+from engine.workspace.crowd_records import Campaign
 
 Habit = Callable[[np.ndarray, np.random.Generator], np.ndarray]  # items shown -> a group for each
 
@@ -42,6 +44,17 @@ class Crowd:
 
     def judgements(self, tasks: Sequence[np.ndarray], repeats: int = 1) -> Judgements:
         return judgements_of(self.answers(tasks, repeats), self.n_items, len(self.habits)).judgements
+
+    def work(self, workspace: Workspace, campaign: Campaign, people: int | None = None) -> None:
+        """So many of them, or all, join a campaign and take turns until there is nothing left to do."""
+        people = [workspace.crowd.join(campaign, f"w{number}")[0] for number in range(people or len(self.habits))]
+        tasks = [True]
+        while any(tasks):
+            tasks = [workspace.crowd.next_task(campaign, person) for person in people]
+            for person, task in zip(people, tasks, strict=True):
+                if task:
+                    groups = self.answer(person.number, np.array(task.shown)).groups
+                    workspace.crowd.submit(campaign, person, task.task, f"word-{task.task:04d}", list(map(int, groups)))
 
 
 def sorted_by(value: np.ndarray, noise: float = 0.05) -> Habit:

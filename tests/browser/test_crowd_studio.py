@@ -25,23 +25,12 @@ def asked(clustered, tmp_path):
         workspace.selections.save(workspace.people.named("Ann").id, "forty", ids)
         settings = Settings(size=10, views=4, repeats=3)
         campaign = ask(workspace.crowd, "answered", ids, settings, np.random.default_rng(0))
-        _answer(workspace, workspace.crowd.change(campaign.id, "open"))
+        people = single_criterion_crowd(0, n_items=ITEMS, n_workers=PEOPLE, spammers=0.125)
+        people.work(workspace, workspace.crowd.change(campaign.id, "open"))
         assert run_now(workspace, "crowd", {"campaign": "answered"}).state == "done"
     server = start_server(folder)
     yield server, folder
     server.stop()
-
-
-def _answer(workspace, campaign):
-    people = single_criterion_crowd(0, n_items=ITEMS, n_workers=PEOPLE, spammers=0.125)
-    workers = [workspace.crowd.join(campaign, f"w{number}")[0] for number in range(PEOPLE)]
-    tasks = [True]
-    while any(tasks):
-        tasks = [workspace.crowd.next_task(campaign, worker) for worker in workers]
-        for worker, task in zip(workers, tasks, strict=True):
-            if task:
-                groups = people.answer(worker.number, np.array(task.shown)).groups
-                workspace.crowd.submit(campaign, worker, task.task, f"word-{task.task:04d}", [int(g) for g in groups])
 
 
 def opened(tab, server, path="crowd"):

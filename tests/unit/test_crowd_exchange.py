@@ -93,7 +93,7 @@ def reef(tmp_path_factory):
         campaign = ask(made.crowd, "kinds", np.array(ids)[::-1], settings, np.random.default_rng(0))
         campaign = made.crowd.change(campaign.id, "open")
         made.kinds = single_criterion_crowd(0, n_items=ITEMS, n_workers=WORKERS, spammers=0.2)
-        _answer_all(made, campaign, made.kinds)
+        made.kinds.work(made, campaign)
         yield made
 
 
@@ -103,17 +103,6 @@ def _picture(folder, root, group, number):
     (folder / f"{number}.jpg").write_bytes(held.getvalue())
     sha = hashlib.sha256(held.getvalue()).hexdigest()
     return NewImage(root, f"{number}.jpg", group, len(held.getvalue()), 1, sha, 40, 30)
-
-
-def _answer_all(workspace, campaign, people):
-    workers = [workspace.crowd.join(campaign, f"w{number}")[0] for number in range(WORKERS)]
-    for turn in range(1000):
-        tasks = [(worker, workspace.crowd.next_task(campaign, worker)) for worker in workers]
-        if all(task is None for _, task in tasks):
-            return
-        for worker, task in ((worker, task) for worker, task in tasks if task):
-            groups = people.answer(worker.number, np.array(task.shown)).groups
-            workspace.crowd.submit(campaign, worker, task.task, f"word-{turn:04d}", [int(group) for group in groups])
 
 
 def test_answers_written_and_read_again_say_the_same(reef):
@@ -151,13 +140,13 @@ def test_further_tasks_are_asked_for_in_a_new_round(tmp_path):
         campaign = ask(made.crowd, "k", np.array(ids), Settings(size=10, views=3, repeats=2), np.random.default_rng(0))
         campaign = made.crowd.change(campaign.id, "open")
         people = single_criterion_crowd(0, n_items=ITEMS, n_workers=WORKERS)
-        _answer_all(made, campaign, people)
+        people.work(made, campaign)
         before = made.crowd.standing(campaign.id).tasks
         assert run_now(made, "crowd", {"campaign": "k", "more": 5}).state == "done"
         assert made.crowd.standing(campaign.id).tasks == before + 5
         stopped = {worker.number for worker in made.crowd.workers(campaign.id) if worker.state == "stopped"}
         assert stopped == set(np.flatnonzero(people.spam))  # who guesses is asked no further
-        _answer_all(made, campaign, single_criterion_crowd(0, n_items=ITEMS, n_workers=2 * WORKERS))
+        single_criterion_crowd(0, n_items=ITEMS, n_workers=2 * WORKERS).work(made, campaign, WORKERS)
         assert {answer.round for answer in made.crowd.answers(campaign.id)} == {1, 2}
 
 

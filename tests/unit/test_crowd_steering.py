@@ -105,23 +105,12 @@ def reef(tmp_path_factory):
         with made.features.writer("colour", width=10, extractor={"kind": "test"}) as features:
             features.append(np.array(ids), rows.astype(np.float32))
         asked = ask(made.crowd, "kinds", ids[:ASKED], Settings(size=12, views=6, repeats=2), rng, practice=False)
-        _answer(made, made.crowd.change(asked.id, "open"), crowd)
+        crowd.work(made, made.crowd.change(asked.id, "open"))
         made.kind = kind
         for job in (run_now(made, "cluster", {"model": "vdp", "features": "colour", "name": "before"}),
                     run_now(made, "crowd", {"campaign": "kinds", "name": "said"})):
             assert job.state == "done", job.error
         yield made
-
-
-def _answer(made, campaign, crowd):
-    people = [made.crowd.join(campaign)[0] for _ in range(PEOPLE)]
-    tasks = [True]
-    while any(tasks):
-        tasks = [made.crowd.next_task(campaign, person) for person in people]
-        for person, task in zip(people, tasks, strict=True):
-            if task:
-                said = crowd.answer(person.number, np.array(task.shown)).groups
-                made.crowd.submit(campaign, person, task.task, f"word-{task.task:04d}", [int(group) for group in said])
 
 
 def test_a_steered_run_is_closer_to_what_people_go_by_on_images_nobody_was_asked_about(reef):

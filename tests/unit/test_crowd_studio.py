@@ -31,22 +31,11 @@ def reef(tmp_path_factory):
                                          for at in range(ITEMS)])
         asked = ask(made.crowd, "kinds", ids, Settings(size=12, views=6, repeats=4), np.random.default_rng(0),
                     practice=False)
-        _answer(made, made.crowd.change(asked.id, "open"), crowd)
+        crowd.work(made, made.crowd.change(asked.id, "open"))
         assert run_now(made, "crowd", {"campaign": "kinds"}).state == "done"
         made.people.named("Ann")
         made.sorted_by = crowd
         yield made
-
-
-def _answer(made, campaign, crowd):
-    people = [made.crowd.join(campaign)[0] for _ in range(PEOPLE)]
-    tasks = [True]
-    while any(tasks):
-        tasks = [made.crowd.next_task(campaign, person) for person in people]
-        for person, task in zip(people, tasks, strict=True):
-            if task:
-                said = crowd.answer(person.number, np.array(task.shown)).groups
-                made.crowd.submit(campaign, person, task.task, f"word-{task.task:04d}", [int(group) for group in said])
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import {s} from "../dom.js"
 
-const METRES = 111320
+export const METRES = 111320 // of a degree of latitude
 const STEPS = [30, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001, 0.00005, 0.00001]
 
 export function graticule(view, place, width, height, [latitude, longitude]) {

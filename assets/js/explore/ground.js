@@ -1,8 +1,8 @@
 // What lies under the points of a map: coarse land, tiles of a server somebody allowed, and where on Earth it all is.
 
 import {h, s} from "../dom.js"
+import {METRES} from "./graticule.js"
 
-const METRES = 111320
 const EQUATOR = 156543.034 // metres a pixel of tile 0/0/0
 const DEEPEST = 19
 const WIDE = 150000 // metres: in a narrower view a coast this coarse would lie beside the true one
