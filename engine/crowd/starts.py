@@ -2,7 +2,7 @@
 
 import numpy as np
 from scipy.sparse import coo_array
-from scipy.sparse.linalg import LinearOperator, eigsh
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from engine.crowd.pairs import Pairs
 
@@ -22,7 +22,10 @@ def spectral(pairs: Pairs, D: int, rng: np.random.Generator) -> np.ndarray:
         return across - across.mean()
 
     operator = LinearOperator((N, N), matvec=centred, dtype=float)
-    _, axes = eigsh(operator, k=D, which="LA", v0=rng.standard_normal(N), tol=1e-4, maxiter=50 * N)
+    try:
+        _, axes = eigsh(operator, k=D, which="LA", v0=rng.standard_normal(N), tol=1e-4, maxiter=50 * N)
+    except ArpackError:  # all pairs are judged alike: nothing to begin with
+        return scattered(N, D, rng)
     return _unit(axes[:, ::-1], rng)
 
 

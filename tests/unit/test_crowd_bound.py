@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine.crowd import BayesianCrowdClustering, as_judgements, judgements_of
+from engine.crowd import BayesianCrowdClustering, Sorting, as_judgements, judgements_of
 from engine.crowd.beliefs import (
     Beliefs,
     Prior,
@@ -250,3 +250,9 @@ def test_progress_tells_of_every_sweep_and_may_stop_the_fit():
     with pytest.raises(Cancelled):
         BayesianCrowdClustering(random_state=0).fit([[0, 1, 0, 1], [1, 2, 0, 0], [0, 2, 0, 0]], on_step=listen)
     assert [step.done for step in told] == [1, 2, 3, 4, 5] and "bound" in told[0].figures
+
+
+def test_a_crowd_that_puts_everything_together_finds_one_cluster():
+    alike = judgements_of([Sorting(worker, range(12), [0] * 12) for worker in range(3)], 12, 3).judgements
+    found = BayesianCrowdClustering(random_state=0).fit(alike)
+    assert found.n_clusters_ == 1 and (found.labels_ == 0).all()
