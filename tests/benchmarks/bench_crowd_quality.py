@@ -26,7 +26,7 @@ from tests.benchmarks.measure import Table
 from tests.crowds import Crowd, school_crowd
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data" / "crowd_welinder"
-SEEDS = range(3)
+SEEDS = range(10, 13)  # 0 to 4 chose the constants of engine.crowd, and would flatter them
 K, SIZE, VIEWS = 6, 20, 6
 DIMENSIONS = (2, 3, 4, 5)
 BATCH, FIRST, MOST = 12, 36, 276   # answers between two fits, before the first one, and at most
