@@ -30,14 +30,12 @@ $(VENV)/.test: $(VENV)/bin/python pyproject.toml constraints.txt
 demo: $(VENV)/.app
 	$(RUN)/benthoscope demo
 
-# Browser tests have the machine to themselves: beside a core full of sums they would wait more than test. One that
-# failed is tried once more, since a machine may stall a browser; both tries are printed, and failing twice is failing.
+# Browser tests have the machine to themselves: beside a core full of sums they would wait more than test.
 test: $(VENV)/.test
 	$(RUN)/lint-imports
 	$(RUN)/ruff check .
 	$(RUN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not browser"
-	$(RUN)/python -m pytest -m browser tests/browser || \
-		{ [ $$? -eq 1 ] && $(RUN)/python -m pytest -m browser --last-failed --last-failed-no-failures none tests/browser; }
+	$(RUN)/python -m pytest -m browser tests/browser
 
 bench: $(VENV)/.test
 	$(RUN)/python -m tests.benchmarks $(ONLY)
