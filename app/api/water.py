@@ -1,13 +1,12 @@
 """What evening out the water would do, to be judged before all images are described so."""
 
-import tempfile
-from pathlib import Path
+import io
 
 from fastapi import APIRouter
 from starlette.responses import Response
 
 from app.api.needs import State
-from engine.jobs.waters import preview
+from engine.jobs.waters import compared
 
 router = APIRouter(tags=["library"])
 
@@ -15,7 +14,6 @@ router = APIRouter(tags=["library"])
 @router.get("/water.jpg", responses={200: {"content": {"image/jpeg": {}}}}, response_class=Response)
 def water(app: State, collection: str = "") -> Response:
     """Some images of different dives of a `collection` or of all, as they are and with the water taken out."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "water.jpg"
-        preview(app.workspace, file, collection or None)
-        return Response(file.read_bytes(), media_type="image/jpeg", headers={"cache-control": "private, no-cache"})
+    held = io.BytesIO()
+    compared(app.workspace, collection or None)[0].save(held, "JPEG")
+    return Response(held.getvalue(), media_type="image/jpeg", headers={"cache-control": "private, no-cache"})

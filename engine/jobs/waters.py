@@ -51,10 +51,21 @@ def water_of(workspace: Workspace, pictures: Sequence[Picture], *, seed: int = 0
 
 
 def preview(workspace: Workspace, file: Path, collection: str | None = None, seed: int = 0) -> dict[str, Any]:
-    """Writes a picture of some images of different dives, before the correction on the left and after it on the right;
-    gives what was learned of their dives."""
+    """Writes what `compared` shows; gives what was learned of the dives."""
     if file.suffix.lower() not in ENDINGS:
         raise fail(str(file), "is no name of a picture", f"let it end in {' or '.join(ENDINGS)}")
+    picture, told = compared(workspace, collection, seed)
+    try:
+        picture.save(file)
+    except OSError as error:
+        raise fail(str(file), f"cannot be written ({error.strerror or error})", "choose another place") from error
+    return {"file": str(file), "dives": told}
+
+
+def compared(workspace: Workspace, collection: str | None = None,
+             seed: int = 0) -> tuple[Image.Image, list[dict[str, Any]]]:
+    """A picture of some images of different dives, before the correction on the left and after it on the right; and
+    what was learned of their dives."""
     told, pairs = [], []
     for number, pictures in by_group(catalogued(workspace, collection)).items():
         with contextlib.suppress(BadInput):  # too few images: the job says so, there is nothing to show
@@ -64,8 +75,7 @@ def preview(workspace: Workspace, file: Path, collection: str | None = None, see
             pairs += _pair(pictures, model, np.random.default_rng([seed, number]))
     if not pairs:
         raise fail("water correction", "no dive has enough images to learn its water", "describe without --water")
-    _write(file, pairs[:SHOWN])
-    return {"file": str(file), "dives": told}
+    return _stacked(pairs[:SHOWN]), told
 
 
 def _pair(pictures: Sequence[Picture], model: WaterModel, rng: np.random.Generator) -> list[np.ndarray]:
@@ -77,10 +87,7 @@ def _pair(pictures: Sequence[Picture], model: WaterModel, rng: np.random.Generat
     return []
 
 
-def _write(file: Path, pairs: Sequence[np.ndarray]) -> None:
+def _stacked(pairs: Sequence[np.ndarray]) -> Image.Image:
     wide = max(pair.shape[1] for pair in pairs)
     rows = [resize(pair, round(pair.shape[0] * wide / pair.shape[1]), wide) for pair in pairs]
-    try:
-        Image.fromarray(np.concatenate(rows)).save(file)
-    except OSError as error:
-        raise fail(str(file), f"cannot be written ({error.strerror or error})", "choose another place") from error
+    return Image.fromarray(np.concatenate(rows))
