@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from app.components.in_order import TellingInOrder
+from app.state.review_views import found_terms
 
 Told = Mapping[str, Any]
 Act = Callable[[Any, Told], Any]
@@ -28,7 +29,10 @@ class BoardPage:
             self.board.content = self._content(self.model)
 
     def act(self, told: Told) -> dict[str, Any]:
-        """Does what a person asked for; what the board shows then. Mistakes become the message line."""
+        """Does what a person asked for; what the board shows then. Mistakes become the message line. `find` asks for
+        terms only; they come with the letters typed, for the script drops what answers older ones."""
+        if told["act"] == "find":
+            return {"hits": {"text": told["text"], "terms": found_terms(self.model.session, told["text"])}}
         self._acting = True
         try:
             with self.model.session.attempt():
@@ -36,8 +40,3 @@ class BoardPage:
         finally:
             self._acting = False
         return {} if told["act"] in self._silent else {"content": self._content(self.model)}
-
-
-def found(terms: Callable[[str], list[dict[str, Any]]], told: Told) -> dict[str, Any]:
-    """The terms for the letters typed, with the letters: the script drops what answers older ones."""
-    return {"hits": {"text": told["text"], "terms": terms(told["text"])}}

@@ -1,14 +1,12 @@
 """Learn: what to label next, and what the labels so far have taught."""
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 from app.components.learn_board import LearnBoard
 from app.components.notices import empty
-from app.pages.board_page import BoardPage, Told, found
+from app.pages.board_page import BoardPage, Told
 from app.state.learn import Learn, content
-from app.state.review_views import found_terms
 from app.state.session import Session
 
 KEYS = [["Enter", "Accept the suggestions, with what you have changed"],
@@ -32,9 +30,6 @@ class LearnPage(BoardPage):
         super().__init__(learn, LearnBoard(sizing_mode="stretch_both"), content, ACTS,
                          ["step", "queue", "wanted", "term", "batch"])
         self.layout = self.board
-
-    def act(self, told: Told) -> dict[str, Any]:
-        return found(partial(found_terms, self.model.session), told) if told["act"] == "find" else super().act(told)
 
 
 ACTS: Mapping[str, Callable[[Learn, Told], Any]] = {

@@ -1,15 +1,13 @@
 """Review: clusters get their names by the keyboard, and every bulk act a stated bound of its errors."""
 
 from collections.abc import Callable, Mapping
-from functools import partial
-from typing import Any
 
 from app.components.notices import empty
 from app.components.review_board import ReviewBoard
-from app.pages.board_page import BoardPage, Told, found
+from app.pages.board_page import BoardPage, Told
 from app.state import one_by_one, rearranging, verifying
 from app.state.review import Review, knows_images
-from app.state.review_views import content, found_terms
+from app.state.review_views import content
 from app.state.session import Session
 
 KEYS = [["Enter", "Name the cluster, or end the check"], ["l", "Choose a term by its first letters"],
@@ -38,9 +36,6 @@ class ReviewPage(BoardPage):
         super().__init__(review, ReviewBoard(sizing_mode="stretch_both"), content, ACTS,
                          ["step", "run", "cluster", "term", "page", "lasso"], SILENT)
         self.layout = self.board
-
-    def act(self, told: Told) -> dict[str, Any]:
-        return found(partial(found_terms, self.model.session), told) if told["act"] == "find" else super().act(told)
 
 
 def _turn(review: Review, told: Told) -> None:

@@ -1,4 +1,4 @@
-// Messages of a board worked by the keyboard: numbered, because the server's threads might do them in another order.
+// Messages of a board worked by the keyboard, numbered: the server tells the number of the last one it has done.
 
 export function inOrder(model) {
   let sent = model.heard

@@ -6,8 +6,8 @@ import {coverPart} from "./labels/cover.js"
 import {filesPart} from "./labels/files.js"
 import {historyPart} from "./labels/history.js"
 import {peoplePart} from "./labels/people.js"
-import {typing} from "./shell/keyboard.js"
 import {wordsPart} from "./labels/words.js"
+import {typing} from "./shell/keyboard.js"
 
 const DRAW = {words: wordsPart, people: peoplePart, history: historyPart, cover: coverPart, files: filesPart}
 
