@@ -30,6 +30,10 @@ class Tables:
     together: np.ndarray
     apart: np.ndarray
 
+    def chances(self, likely: np.ndarray) -> np.ndarray:
+        """(J, K, K) that two come into one group, where this much is likely beforehand."""
+        return (self.together + BEHIND * likely) / (self.together + self.apart + BEHIND)
+
     def joined(self, k: int, m: int) -> "Tables":
         """With cluster m taken into cluster k."""
         return Tables(*(_folded(table, k, m) for table in (self.together, self.apart)))
@@ -82,8 +86,7 @@ class Answers:
     def reassigned(self, resp: np.ndarray, likely: np.ndarray) -> np.ndarray:
         """(N, K) membership by the answers on each item, the others' memberships being what they are."""
         seen = self.seen(resp)
-        counted = self._tables(resp, *seen)
-        chance = (counted.together + BEHIND * likely) / (counted.together + counted.apart + BEHIND)
+        chance = self._tables(resp, *seen).chances(likely)
         together, apart = (np.log(np.clip(one, SLIPS, 1 - SLIPS)) for one in (chance, 1 - chance))
         scores = np.zeros_like(seen[0])
         for begin, end, j in zip(self.starts[:-1], self.starts[1:], range(self.n_workers), strict=True):
@@ -149,7 +152,7 @@ def _spread(answers: Answers, resp: np.ndarray, k: int) -> np.ndarray:
     own = (_hard(resp)[:, k] > 0)[:, None]
     rest = np.delete(resp, k, axis=1)
     tables = answers.tables(_hard(np.where(own, 0, rest)))
-    likely = (tables.together + BEHIND * answers.base[:, None, None]) / (tables.together + tables.apart + BEHIND)
+    likely = tables.chances(answers.base[:, None, None])
     rest = np.where(own, 1 / rest.shape[1], rest)
     for _ in range(ROUNDS):
         rest = np.where(own, 0.5 * rest + 0.5 * answers.reassigned(rest, likely), rest)
