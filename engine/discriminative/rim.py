@@ -15,7 +15,7 @@ from engine.discriminative.rows import at_least_two, finite_rows, whole_above_ze
 from engine.discriminative.scaling import SCALES, Scale
 from engine.discriminative.starting import kmeans
 from engine.mixtures import checking
-from engine.mixtures.stored import check_kind
+from engine.mixtures.stored import made_anew
 from engine.problems import fail, unknown
 from engine.progress import OnStep, ignore
 
@@ -54,8 +54,7 @@ class Clustering(Multilogit):
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray], told: dict[str, Any]) -> Self:
         """The model that `to_arrays` was asked of."""
-        check_kind(cls, told)
-        model = cls(**told["params"])
+        model = made_anew(cls, told)
         model.coef_, model.intercept_, model.labels_ = (np.asarray(arrays[name]) for name in (
             "coef", "intercept", "labels"))
         model.n_features_in_, model.n_clusters_ = told["n_features_in"], len(model.coef_)

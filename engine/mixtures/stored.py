@@ -13,15 +13,10 @@ def told_of(model: Any) -> dict[str, Any]:
             "n_iter": model.n_iter_, "passes": model.passes_, "converged": model.converged_}
 
 
-def check_kind(kind: type, told: dict[str, Any]) -> None:
-    """Refuses what another kind of model told."""
+def made_anew(kind: type, told: dict[str, Any]) -> Any:
+    """A model with the parameters told, if one of its kind told them; JSON knows no tuples."""
     if told.get("model") != kind.__name__:
         raise fail("stored model", f"is a {told.get('model')}, not a {kind.__name__}", "look it up in MODELS")
-
-
-def made_anew(kind: type, told: dict[str, Any]) -> Any:
-    """A model with the parameters told; JSON knows no tuples."""
-    check_kind(kind, told)
     return kind(**{name: tuple(v) if isinstance(v, list) else v for name, v in told["params"].items()})
 
 
