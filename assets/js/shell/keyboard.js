@@ -18,8 +18,6 @@ export function keyboard(model) {
   const body = h("dl", {class: "keys"})
   const element = h("dialog", {"aria-label": "Keyboard map"}, h("header", {}, h("h2", {}, "Keyboard"),
     h("button", {class: "plain", "aria-label": "Close", onclick: () => element.close()}, icon("close"))), body)
-  // The browser closes a dialog a moment after Escape; the next key would still be the dialog's.
-  element.addEventListener("keydown", (event) => { if (event.key === "Escape") { event.preventDefault(); element.close() } })
   const chord = chordOf(model.pages.filter((page) => page.key))
 
   const row = ([key, what]) => h("div", {}, h("dt", {}, ...key.split(" ").map((part) => h("kbd", {}, part))), h("dd", {}, what))
