@@ -9,7 +9,7 @@ class LearnBoard(TellingInOrder):
     """Tells {act: queue | accept | name | sure | wanted | next | learn | undo | choose | find, ...}."""
 
     _module = "learn"
-    _styles = ("parts", "review", "learn")
+    _styles = ("parts", "review", "learn", "notice")
 
     content = param.Dict(default={}, doc="What app.state.learn.content says.")
     hits = param.Dict(default={}, doc="{text, terms}: the terms for the letters typed.")

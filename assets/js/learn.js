@@ -14,7 +14,7 @@ const NONE = -1 // of the suggestions: none of them
 
 export function render({model}) {
   const {tell, turn, seen} = inOrder(model)
-  const nothing = h("section", {class: "empty", hidden: true}, icon("school"), h("h2", {}, "Nothing was learnt yet"),
+  const nothing = h("section", {class: "notice", hidden: true}, icon("school"), h("h2", {}, "Nothing was learnt yet"),
     h("p", {}, "Name a few images of at least two terms in Review. What is learnt from them then suggests the names of all others, here in batches."),
     h("a", {class: "button main", href: "/review"}, "Go to Review"))
   const grid = h("div", {class: "tiles", role: "listbox", "aria-multiselectable": "true", "aria-label": "Batch"})
