@@ -107,7 +107,7 @@ class Labels(param.Parameterized):
         self._said(f"Chose {len(images)} examples of {self._term(term_id).name}")
 
     def choose_key(self, term_id: int, key: str | None) -> None:
-        """Puts a term on a digit key of this person, or takes it off."""
+        """Puts a term on a key of this person, or takes it off."""
         favourites, who = self.app.workspace.favourites, self.who()
         for held, term in favourites.of(who).items():
             if term == term_id and held != key:

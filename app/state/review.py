@@ -228,7 +228,7 @@ class Review(param.Parameterized):
         self._stay_or_leave_check()
 
     def press(self, key: str) -> None:
-        """A digit: the favourite on it is chosen; on a free key the chosen term is put."""
+        """The favourite on a key is chosen; on a free key the chosen term is put."""
         favourites, who = self.app.workspace.favourites, self.who()
         found = favourites.of(who).get(key)
         if found is None:

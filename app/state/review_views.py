@@ -19,7 +19,7 @@ QUESTIONS = {
     "grow": "Do all of these belong?  F yes · J no; click single ones away first",
     "check": "A random check of what you named: click what is wrong, then press Enter",
     "verify": "Labels of others: click what you would call otherwise, e names those, Enter confirms the rest",
-    "single": "A favourite's digit names the image, a takes the suggestion, Enter the chosen term, n comes later",
+    "single": "A favourite's key names the image, a takes the suggestion, Enter the chosen term, n comes later",
 }
 
 
@@ -106,7 +106,7 @@ def term_told(term: Term | None) -> dict[str, Any] | None:
 
 
 def favourites(session: Session) -> list[dict[str, Any]]:
-    """The digit keys of who sits here, with their terms."""
+    """The keys of who sits here, with their terms."""
     person = session.who()
     if person is None:
         return []

@@ -170,10 +170,10 @@ export function render({model}) {
   }
   const GROW = {f: seen(() => answer(true)), j: seen(() => answer(false)), b: seen(() => turn("back"))}
 
-  function digit(key) {
-    const favourite = now().favourites.find((one) => one.key === key)
-    if (now().mode === "single" && favourite) single.name(favourite.id)
-    else if (marks.size && favourite && ["cluster", "verify"].includes(now().mode)) {
+  function favourite(key) {
+    const found = now().favourites.find((one) => one.key === key)
+    if (now().mode === "single" && found) single.name(found.id)
+    else if (marks.size && found && ["cluster", "verify"].includes(now().mode)) {
       tell("press", {key})
       JUDGE.e()
     } else tell("press", {key})
@@ -182,7 +182,7 @@ export function render({model}) {
   whileShown(model, document, "keydown", (event) => {
     if (typing(event) || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return
     if (event.key === "Enter" && event.composedPath()[0].tagName === "BUTTON") return
-    const act = /^[0-9]$/.test(event.key) ? () => digit(event.key) : (now().mode === "grow" && GROW[event.key]) || KEYS[event.key]
+    const act = /^[0-9A-Z]$/.test(event.key) ? () => favourite(event.key) : (now().mode === "grow" && GROW[event.key]) || KEYS[event.key]
     if (!act) return
     event.preventDefault()
     act()

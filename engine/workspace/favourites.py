@@ -1,4 +1,4 @@
-"""A person's digit keys: one key, one term."""
+"""A person's keys: one digit or capital letter, one term."""
 
 from sqlalchemy import Connection, delete, insert, select
 
@@ -6,7 +6,7 @@ from engine.problems import fail
 from engine.workspace.catalogue import Catalogue
 from engine.workspace.schema import favourite
 
-KEYS = "1234567890"
+KEYS = "1234567890ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 class Favourites:
@@ -22,7 +22,7 @@ class Favourites:
     def choose(self, person_id: int, key: str, term_id: int | None) -> None:
         """Puts a term on a key, in place of what lay there; None frees the key."""
         if key not in KEYS or len(key) != 1:
-            raise fail("favourite", f"'{key}' is no digit key", "choose one of 0 to 9")
+            raise fail("favourite", f"'{key}' is no digit key and no capital letter", "choose one of 0 to 9 and A to Z")
 
         def put(connection: Connection) -> None:
             mine = favourite.c.person_id == person_id

@@ -206,7 +206,7 @@ label_event = Table(
     Index("ix_label_event_first_image", "first_image", "last_image"),
 )
 
-# A person's digit keys.
+# A person's keys: digits and capital letters.
 favourite = Table(
     "favourite", metadata, _id(),
     _of("person"),

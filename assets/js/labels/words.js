@@ -4,7 +4,7 @@ import {h, icon, redraw} from "../dom.js"
 import {thumbnail} from "../marks.js"
 import {count} from "../told.js"
 
-const KEYS = ["", ..."1234567890"]
+const KEYS = ["", ..."1234567890ABCDEFGHIJKLMNOPQRSTUVWXYZ"]
 
 export function wordsPart({tell, now}) {
   let open = null // id of the term that is described on the right
@@ -62,7 +62,7 @@ export function wordsPart({tell, now}) {
     redraw(form, h("form", {class: "describe", onsubmit: (event) => { event.preventDefault(); tell("change", {term: term.id, values: values(event.target)}) }},
       h("h2", {}, term.path), text("name", "Name"), text("code", "Code"), field("colour", "Colour", h("input", {name: "colour", type: "color", value: term.colour || "#888888"})),
       field("notes", "Notes", h("textarea", {name: "notes", rows: 3}, term.notes)), text("synonyms", "Synonyms, separated by |"), h("button", {class: "button main"}, "Save")),
-    h("label", {class: "field"}, h("span", {class: "label"}, "Your digit key"), h("select", {"data-key": "key", onchange: (event) => tell("key", {term: term.id, key: event.target.value})}, KEYS.map((one) => h("option", {value: one, selected: one === term.key}, one || "none")))),
+    h("label", {class: "field"}, h("span", {class: "label"}, "Your key"), h("select", {"data-key": "key", onchange: (event) => tell("key", {term: term.id, key: event.target.value})}, KEYS.map((one) => h("option", {value: one, selected: one === term.key}, one || "none")))),
     target ? h("div", {class: "field"}, h("span", {class: "label"}, "In the other vocabulary"), h("div", {class: "line"},
       h("select", {"aria-label": "Relation", "data-key": "relation"}, relations.map((one) => h("option", {value: one, selected: one === linked[1]}, one))),
       h("select", {"aria-label": "Term of the other vocabulary", "data-key": "link", onchange: (event) => event.target.value && tell("link", {term: term.id, target: event.target.value, relation: event.target.previousSibling.value})},
