@@ -11,8 +11,10 @@ from app.state.session import Session
 
 KEYS = [["Enter", "Accept the suggestions, with what you have changed"],
         ["Click", "The next likely term; at last: none of them"],
-        ["Drag", "Mark images side by side"], ["1 to 9, 0", "Name what is marked with your favourite, or choose it"],
-        ["l", "Choose a term by its first letters"], ["e", "Name what is marked with the chosen term"],
+        ["1 to 9, 0, A to Z", "Name what you point at, or what is marked, with your favourite"],
+        ["held", "Name all you sweep over; only the middle of an image counts"],
+        ["e", "The same with the chosen term"], ["l", "Choose a term by its first letters"],
+        ["Arrows", "Point without a mouse"], ["Drag", "Mark images side by side"],
         ["n", "Next batch"], ["i", "Invert what is marked"], ["q", "The next way to choose a batch"],
         ["r", "Learn again from all labels"], ["c", "Cluster again, steered by labels"], ["z", "Undo"]]
 
@@ -28,14 +30,17 @@ def view(session: Session):
 class LearnPage(BoardPage):
     def __init__(self, learn: Learn):
         super().__init__(learn, LearnBoard(sizing_mode="stretch_both"), content, ACTS,
-                         ["step", "queue", "wanted", "term", "batch"])
+                         ["step", "queue", "wanted", "term", "batch"], silent=["hold"])
         self.layout = self.board
 
 
 ACTS: Mapping[str, Callable[[Learn, Told], Any]] = {
     "queue": lambda learn, told: learn.param.update(queue=told["name"], batch=0),
     "accept": lambda learn, told: learn.accept({int(image): None if term is None else int(term)
-                                                for image, term in told.get("otherwise", ())}),
+                                                for image, term in told.get("otherwise", ())},
+                                               told.get("table")),
+    "hold": lambda learn, told: learn.hold(),
+    "columns": lambda learn, told: learn.arrange(int(told["count"])),
     "name": lambda learn, told: learn.give_term([int(image) for image in told["images"]], str(told.get("key", ""))),
     "press": lambda learn, told: learn.press(str(told["key"])),
     "steer": lambda learn, told: learn.steer(),

@@ -1,23 +1,26 @@
 """Learn: what to label next and why, suggestions accepted or refused by key, and how far they can be trusted."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import param
 
 from app.state.app_state import AppState
+from app.state.colours import distinct
 from app.state.review_views import favourites
 from app.state.session import Session
 from app.state.terms import all_terms, current_terms
 from engine.jobs.learn import material_of
 from engine.labelling.accepting import accept_sure, acceptable, suggestion_acts
-from engine.labelling.alike import alike, side_by_side
+from engine.labelling.alike import alike
 from engine.labelling.cover_report import evidence, next_to_label
 from engine.labelling.forecast import forecast
 from engine.labelling.material import Material, said
 from engine.labelling.pace import pace
 from engine.labelling.queues import QUEUES, Candidates, doubted
+from engine.labelling.sorting import laid_out, likeness, page_to_sort
 from engine.labelling.suggestion_store import Suggestions, SuggestionStore
 from engine.problems import fail
 from engine.workspace.events import standing
@@ -25,13 +28,13 @@ from engine.workspace.labels import Act
 from engine.workspace.vocabularies import Term
 
 BATCH = 24       # images of a batch: what fits on a screen large enough to judge
-SORTED = 50      # images of a page to be sorted: smaller, for alike ones stand side by side
+SORTED = 120     # images of a page to be sorted: small ones, for alike ones lie together
 OPTIONS = 3      # suggestions of an image that clicks go through
 GROUPED = 8_000  # images looked at for new kinds: grouping more would take seconds
 CANDIDATES = 20_000  # unlabelled images looked at for a batch; of more a random part
 WHY = {
     "sure": "Suggestions the model is sure of, one term at a time: click what is wrong, Enter accepts the rest",
-    "sort": "Doubtful images, alike ones side by side: click or drag over what is wrong, a digit names that",
+    "sort": "Doubtful images, alike ones together: point at what is wrong and press its key, or hold it and sweep",
     "groups": "Images alike and unlike all that is known: click what does not belong, Enter gives the chosen term",
     "varied": "Images near a boundary, from different clusters and unlike each other: what teaches most",
     "margin": "Images nearest to a boundary between two terms",
@@ -42,6 +45,22 @@ WHY = {
 }
 
 
+@dataclass(frozen=True)
+class Table:
+    """The images of a batch in the order shown, and the suggestions they came with: both stay as they are until the
+    batch ends, whatever is learnt or said meanwhile."""
+
+    number: int            # of all tables of this tab
+    of: tuple[str, int]    # queue and batch
+    found: Suggestions
+    places: np.ndarray     # rows of `found`
+    labelled: np.ndarray   # ids of those that had a label when they were put here
+
+    @property
+    def ids(self) -> np.ndarray:
+        return self.found.image_ids[self.places]
+
+
 class Learn(param.Parameterized):
     """`step` grows with every act; what is drawn depends on it."""
 
@@ -50,10 +69,13 @@ class Learn(param.Parameterized):
     wanted = param.Number(default=0.95, bounds=(0.5, 0.999), doc="Share of accepted suggestions that should be right.")
     term = param.Integer(default=None, allow_None=True, doc="Id of the term given to clicked images.")
     batch = param.Integer(default=0, bounds=(0, None), doc="Number of the batch: the next one skips this one.")
+    columns = param.Integer(default=12, bounds=(1, 60), doc="Images side by side on a page to be sorted.")
     step = param.Integer(default=0, doc="Grows with every act.")
 
     def __init__(self, session: Session, **values: Any):
         super().__init__(session=session, **values)
+        self._table: Table | None = None
+        self._touched = False  # whether anything was said of the table yet, be it in the browser alone
         session.address.bind(self, "queue", "term")
 
     @property
@@ -87,9 +109,25 @@ class Learn(param.Parameterized):
     def learning(self) -> bool:
         return any(job.kind == "learn" for job in self.app.queue.unfinished())
 
-    def places(self) -> np.ndarray:
-        """Rows of the suggestions that are in the batch."""
-        return self.app.kept(("batch", self.queue, self.batch, self.wanted), self._chosen)
+    def table(self) -> Table:
+        """What is shown. It is laid anew for another batch and, as long as nothing was said of it, once more was
+        learnt."""
+        held, found = self._table, self.found()
+        learnt_more = held is not None and held.found.facts != found.facts
+        if held is None or held.of != (self.queue, self.batch) or (learnt_more and not self._touched):
+            places = self.app.kept(("batch", self.queue, self.batch), self._chosen)
+            images = self.current()[0]
+            number = held.number + 1 if held else 1
+            self._table = Table(number, (self.queue, self.batch), found, places,
+                                np.intersect1d(found.image_ids[places], images))
+            self._touched = False
+            self._lay_out()
+        return self._table
+
+    def named_since(self) -> np.ndarray:
+        """Ids of images of the table that got their label while they lay there."""
+        table = self.table()
+        return np.setdiff1d(np.intersect1d(table.ids, self.current()[0]), table.labelled)
 
     # --- acts
 
@@ -99,23 +137,37 @@ class Learn(param.Parameterized):
             self.app.queue.add("learn")
         self.step += 1
 
-    def accept(self, otherwise: Mapping[int, int | None]) -> None:
-        """The batch gets its suggestions, but for images that somebody called otherwise: these get that term, or where
-        it is None the suggestion is refused."""
-        found, who, places = self.found(), self.who(), self.places()
-        ids, rule = found.image_ids[places], {"queue": self.queue, "batch": self.batch}
+    def hold(self) -> None:
+        """Keeps the table as it is: somebody has begun to say something of it."""
+        self._touched = True
+
+    def arrange(self, columns: int) -> None:
+        """So many images lie side by side."""
+        self.columns = columns
+        self._lay_out()
+
+    def accept(self, otherwise: Mapping[int, int | None], number: int | None = None) -> None:
+        """What is on the table gets its suggestions, but for images that were named meanwhile or that somebody called
+        otherwise: these get that term, or where it is None the suggestion is refused. With `number` only if it is
+        still the table of that number: one that has just changed was not looked at."""
+        table, who = self.table(), self.who()
+        if number not in (None, table.number):
+            raise fail("accept", "more was learnt and other images are shown now", "look at these, then press it again")
+        found, places, ids = table.found, table.places, table.ids
+        rule = {"queue": self.queue, "batch": self.batch}
         out = np.isin(ids, list(otherwise))
-        acts = suggestion_acts(found, places[~out], rule) if (~out).any() else []
+        as_suggested = ~out & ~np.isin(ids, self.named_since())
+        acts = suggestion_acts(found, places[as_suggested], rule)
         given = {int(image): otherwise[int(image)] for image in ids[out]}
         acts += [Act("label", _ids_of(given, term), "manual", term, found.facts["run"], rule)
                  for term in sorted({term for term in given.values() if term is not None})]
         acts += self._refusals(found, places[out][[given[int(image)] is None for image in ids[out]]], rule)
         self.app.workspace.labels.act_together(who, acts)
-        self._said(f"Accepted {int((~out).sum())} suggestions, corrected {int(out.sum())}")
+        self._said(f"Accepted {int(as_suggested.sum())} suggestions, corrected {int(out.sum())}")
         self.next_batch()
 
     def give_term(self, images: list[int], key: str = "") -> None:
-        """Gives the chosen term, or the one on a digit key, to images, each looked at by itself."""
+        """Gives the chosen term, or the one on a key, to images, each looked at by itself."""
         if key:
             self.press(key)
         if self.term is None:
@@ -123,13 +175,14 @@ class Learn(param.Parameterized):
         if not images:
             raise fail("label", "no image is clicked", "click the images first")
         self.app.workspace.labels.label(self.who(), images, self.term, why="manual", rule={"queue": self.queue})
-        self._said(f"Named {len(images)} images {self.terms()[self.term].name}")
+        self._touched = True
+        self._said(f"Named {len(images)} {'image' if len(images) == 1 else 'images'} {self.terms()[self.term].name}")
         if self.queue == "groups":
             self.next_batch()
         self.step += 1
 
     def press(self, key: str) -> None:
-        """A digit: the favourite on it is chosen; on a free key the chosen term is put."""
+        """The favourite on a key is chosen; on a free key the chosen term is put."""
         favourites, who = self.app.workspace.favourites, self.who()
         found = favourites.of(who).get(key)
         if found is None and self.term is None:
@@ -186,33 +239,39 @@ class Learn(param.Parameterized):
         return free[QUEUES[self.queue](among, BATCH, rng)]
 
     def _to_sort(self, found: Suggestions, free: np.ndarray) -> np.ndarray:
-        """The most doubtful, alike ones next to each other."""
+        """Doubtful images of few kinds."""
         P = np.asarray(found.probabilities[free], np.float64)
-        chosen = np.argsort(P.max(1), kind="stable")[:SORTED]
-        rows = self._material().data.rows[free[chosen]]
-        return free[chosen[side_by_side(np.hstack([rows, P[chosen]]))]]
+        return free[page_to_sort(self._material(found).data.rows[free], P, SORTED)]
+
+    def _lay_out(self) -> None:
+        """What is to be sorted is laid so that neighbours are alike."""
+        if self._table and self._table.of[0] == "sort":
+            places = np.sort(self._table.places)
+            P = np.asarray(self._table.found.probabilities[places], np.float64)
+            near = likeness(self._material(self._table.found).data.rows[places], P)
+            self._table = replace(self._table, places=places[laid_out(near, self.columns)])
 
     def _new_kind(self, found: Suggestions, free: np.ndarray) -> np.ndarray:
         """The group of alike images that is least like anything labelled; the next batch shows the next."""
-        rows, clusters = self._material().data.rows[free], np.asarray(found.clusters[free])
+        rows, clusters = self._material(found).data.rows[free], np.asarray(found.clusters[free])
         some = np.random.default_rng(0).permutation(len(free))[:GROUPED]
         groups = alike(rows[some], clusters[some], np.random.default_rng(0))
         known = np.asarray(found.labelled)
-        novelty = groups.novelty_from(self._material().data.rows[known][:GROUPED]) if known.any() else np.ones(
+        novelty = groups.novelty_from(self._material(found).data.rows[known][:GROUPED]) if known.any() else np.ones(
             groups.count)
         order = np.argsort(-groups.worth(novelty[groups.of], np.ones(len(some), bool)), kind="stable")
         return free[some[groups.members(int(order[self.batch % len(order)]))]][:BATCH]
 
     def _for_cover(self, found: Suggestions, free: np.ndarray) -> np.ndarray:
         """What Neyman's allocation over clusters asks for."""
-        material, log = self._material(), self.app.workspace.labels
+        material, log = self._material(found), self.app.workspace.labels
         history = log.events()
         seen = evidence(history, material, said(history, material, log.current()))
         wanted = next_to_label(material, seen, BATCH, np.random.default_rng(self.batch))
         return np.flatnonzero(np.isin(found.image_ids, wanted))
 
-    def _material(self) -> Material:
-        return material_of(self.app.workspace, run=self.found().facts["run"])[1]
+    def _material(self, found: Suggestions) -> Material:
+        return material_of(self.app.workspace, run=found.facts["run"])[1]
 
     def _refusals(self, found: Suggestions, places: np.ndarray, rule: Mapping[str, Any]) -> list[Act]:
         best = found.best()[0]
@@ -248,16 +307,19 @@ OWN_QUEUES: Mapping[str, Callable[[Learn, Suggestions, np.ndarray], np.ndarray]]
 def content(learn: Learn) -> dict[str, Any]:
     """Everything the board shows."""
     found = learn.suggestions()
+    colours = _colours(learn)
     shown = {"queue": learn.queue, "queues": WHY, "learning": learn.learning(), "learnt": found is not None,
-             "version": learn.app.images_version, "wanted": learn.wanted, "term": _term(learn), "batch": learn.batch,
+             "version": learn.app.images_version, "wanted": learn.wanted, "term": _term(learn, colours),
+             "batch": learn.batch,
              "labelled": len(learn.current()[0]), "left": len(learn.app.columns) - len(learn.current()[0]),
-             "favourites": favourites(learn.session), "spent": _spent(learn)}
+             "favourites": [{**one, "colour": colours.get(one["id"], "")} for one in favourites(learn.session)],
+             "spent": _spent(learn), "columns": learn.columns}
     if found is None:
         return {**shown, "images": []}
     ready, threshold = acceptable(found, learn.current()[0], learn.wanted)
-    return {**shown, "images": _tiles(learn, found), "ready": len(ready), "threshold": threshold,
-            "curve": _curve(found), "reliability": _reliability(found), "history": _history(learn),
-            "accuracy": float(found.facts["accuracy"]), "expected": _expected(learn)}
+    return {**shown, "images": _tiles(learn, colours), "table": learn.table().number,
+            "ready": len(ready), "threshold": threshold, "curve": _curve(found), "reliability": _reliability(found),
+            "history": _history(learn), "accuracy": float(found.facts["accuracy"]), "expected": _expected(learn)}
 
 
 def _spent(learn: Learn) -> float | None:
@@ -280,19 +342,36 @@ def _expected(learn: Learn) -> dict[str, Any] | None:
     return {"labels": told.labels, "seconds": seconds}
 
 
-def _tiles(learn: Learn, found: Suggestions) -> list[dict[str, Any]]:
-    """Every image of the batch with its likeliest terms, the first as its suggestion: [id, name, share]."""
-    places = learn.places()
-    images, terms = learn.current()
-    said_ = dict(zip(images.tolist(), terms.tolist(), strict=True)) if len(images) <= 200_000 else {}
-    names, P = learn.terms(), np.asarray(found.probabilities[places], np.float64)
+def _tiles(learn: Learn, colours: Mapping[int, str]) -> list[dict[str, Any]]:
+    """Every image on the table with its likeliest terms, the first as its suggestion: [id, name, share]; and the label
+    it has, which it may have got just now."""
+    table, names = learn.table(), learn.terms()
+    given, since = _labels_of(learn, table.ids), set(learn.named_since().tolist())
+    P = np.asarray(table.found.probabilities[table.places], np.float64)
     order = np.argsort(-P, axis=1, kind="stable")[:, :OPTIONS]
-    options = [[[int(found.terms[at]), names[int(found.terms[at])].name, round(float(row[at]), 3)] for at in best]
-               for best, row in zip(order, P, strict=True)]
-    return [{"id": int(found.image_ids[place]), "term": mine[0][1], "colour": names[mine[0][0]].colour or "",
-             "sure": mine[0][2], "options": mine,
-             "label": names[said_[int(found.image_ids[place])]].name if int(found.image_ids[place]) in said_ else ""}
-            for place, mine in zip(places, options, strict=True)]
+    options = [[[int(table.found.terms[at]), names[int(table.found.terms[at])].name, round(float(row[at]), 3)]
+                for at in best] for best, row in zip(order, P, strict=True)]
+    return [{"id": image, "term": mine[0][1], "colour": colours.get(mine[0][0], ""), "sure": mine[0][2],
+             "options": mine, "label": names[given[image]].name if image in given else "",
+             "named": colours.get(given[image], "var(--line)") if image in since else ""}
+            for image, mine in zip(table.ids.tolist(), options, strict=True)]
+
+
+def _labels_of(learn: Learn, ids: np.ndarray) -> dict[int, int]:
+    """{image: term} of those that have a label."""
+    images, terms = learn.current()
+    at = np.searchsorted(images, ids)
+    there = at < len(images)
+    there[there] = images[at[there]] == ids[there]
+    return dict(zip(ids[there].tolist(), terms[at[there]].tolist(), strict=True))
+
+
+def _colours(learn: Learn) -> dict[int, str]:
+    """A colour for every term that labels give or the model suggests: its own, or one that tells it from the others."""
+    found = learn.suggestions()
+    used = np.union1d(learn.current()[1], found.terms if found else []).astype(int).tolist()
+    names = learn.terms()
+    return {term: names[term].colour or colour for term, colour in zip(used, distinct(len(used)), strict=True)}
 
 
 def _ids_of(given: Mapping[int, int | None], term: int) -> np.ndarray:
@@ -317,6 +396,6 @@ def _history(learn: Learn) -> list[list[float]]:
     return [[facts["labels"], round(facts["accuracy"], 4)] for facts in learn.learnt_from()]
 
 
-def _term(learn: Learn) -> dict[str, Any] | None:
+def _term(learn: Learn, colours: Mapping[int, str]) -> dict[str, Any] | None:
     found = learn.terms().get(learn.term)
-    return None if found is None else {"id": found.id, "name": found.name, "colour": found.colour or ""}
+    return None if found is None else {"id": found.id, "name": found.name, "colour": colours.get(found.id, "")}

@@ -4,6 +4,7 @@ import {h, icon, redraw, s, whileShown} from "./dom.js"
 import {inOrder} from "./in_order.js"
 import {drags, thumbnail, tileOf} from "./marks.js"
 import {typing} from "./shell/keyboard.js"
+import {sweeps} from "./sweep.js"
 import {termField} from "./term_field.js"
 import {count, time} from "./told.js"
 
@@ -11,6 +12,8 @@ const percent = (share) => `${Math.round(100 * share)} %`
 const WIDTH = 232
 const HEIGHT = 120
 const NONE = -1 // of the suggestions: none of them
+const SMALL = 84 // pixels that a tile to be sorted takes at least
+const ARROWS = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"]
 
 export function render({model}) {
   const {tell, turn, seen} = inOrder(model)
@@ -20,8 +23,8 @@ export function render({model}) {
   const grid = h("div", {class: "tiles", role: "listbox", "aria-multiselectable": "true", "aria-label": "Batch"})
   const head = h("header", {class: "head"})
   const finder = termField(model, tell, (term) => tell("choose", {term}))
-  const chosen = h("div", {class: "chosen"}), favourites = h("div", {class: "favourites"}), rest = h("div")
-  const side = h("aside", {class: "side"}, h("div", {class: "term"}, chosen, finder.element, favourites), rest)
+  const chosen = h("div", {class: "chosen"}), favourites = h("div", {class: "favourites"}), rest = h("div"), large = h("figure", {class: "large", hidden: true})
+  const side = h("aside", {class: "side"}, large, h("div", {class: "term"}, chosen, finder.element, favourites), rest)
   const picks = new Map() // place of the suggestion taken instead of the first, or NONE, by image
   let shown = ""
 
@@ -39,14 +42,46 @@ export function render({model}) {
     drawPicks()
   }
 
+  // The first change keeps the batch as it is, whatever is learnt meanwhile.
+  let held = 0
+  function hold() {
+    if (!picks.size || held === now().table) return
+    held = now().table
+    tell("hold")
+  }
+
   drags(grid, (ids) => { for (const id of ids) picks.set(id, NONE); drawPicks() })
+
+  let meant = "" // the favourite whose key is held down; "" is the chosen term
+  const sweep = sweeps(grid, {pointed: drawLarge, swept: (ids) => {
+    for (const id of ids) picks.delete(id)
+    tell("name", {images: ids, key: meant})
+  }})
+
+  // What a key names: the tile pointed at, unless that is one of those marked, which are named together.
+  function begin(event, key) {
+    if (byHand() || !sweep.at || picks.get(Number(sweep.at.dataset.id)) === NONE) return false
+    meant = key
+    sweep.begin(event)
+    return true
+  }
+
+  function drawLarge(tile) {
+    const image = tile && images().find((one) => one.id === Number(tile.dataset.id))
+    large.hidden = now().queue !== "sort" || !images().length
+    if (large.hidden) return
+    large.replaceChildren(...(image ? [h("img", {src: thumbnail(image.id, 320, now().version), alt: ""}), h("figcaption", {}, options(image))] : [h("figcaption", {class: "soft"}, "Point at an image to see it larger")]))
+  }
+
+  const options = (image) => image.named ? [h("span", {}, image.label)] : image.options.map(([, name, sure]) => h("span", {}, `${name} ${percent(sure)}`))
 
   function said(image) {
     const at = picks.get(image.id) ?? 0
     if (at === NONE) return [h("span", {class: "none"}, byHand() ? "not this" : "none of these")]
+    if (image.named) return [h("i", {style: `background:${image.named}`}), image.label]
     const [, name, sure] = image.options[at]
     const words = at ? `${name}!` : image.label && image.label !== name ? `${image.label}, or ${name}?` : name
-    return [h("i", {style: `background:${(!at && image.colour) || "var(--line)"}`}), words, at ? "" : ` ${percent(sure)}`]
+    return [h("i", {style: `background:${(!at && image.colour) || "var(--line)"}`}), words, at || now().queue === "sort" ? "" : ` ${percent(sure)}`]
   }
 
   function tile(image) {
@@ -58,16 +93,18 @@ export function render({model}) {
     for (const element of grid.children) {
       const image = images().find((one) => one.id === Number(element.dataset.id))
       const at = picks.get(image.id) ?? 0
+      element.classList.toggle("done", Boolean(image.label))
       element.classList.toggle("marked", at === NONE)
       element.classList.toggle("other", at > 0)
       element.setAttribute("aria-selected", String(at !== 0))
       element.querySelector(".label").replaceChildren(...said(image))
     }
+    hold()
     drawHead()
   }
 
   function draw() {
-    const key = JSON.stringify(images())
+    const key = JSON.stringify(images().map(({id, options}) => [id, options]))
     if (key !== shown) {
       shown = key
       grid.replaceChildren(...images().map(tile))
@@ -75,18 +112,33 @@ export function render({model}) {
       for (const id of picks.keys()) if (!there.has(id)) picks.delete(id)
     }
     grid.dataset.batch = `${now().queue}-${now().batch}`
+    grid.classList.toggle("small", now().queue === "sort")
+    grid.style.setProperty("--columns", now().columns)
+    fit()
+    drawLarge(grid.contains(sweep.at) ? sweep.at : null)
     drawPicks()
     drawSide()
+  }
+
+  // Images to be sorted are laid out for as many columns as there is room for, and not shown before they are.
+  let asked = 0
+  function fit() {
+    if (!grid.clientWidth) return
+    const count = Math.min(Math.max(Math.floor(grid.clientWidth / SMALL), 3), 40)
+    grid.classList.toggle("waiting", now().queue === "sort" && count !== now().columns)
+    if (count === now().columns || count === asked) return
+    asked = count
+    tell("columns", {count})
   }
 
   function drawHead() {
     const {queue, queues, learnt, learning, term} = now()
     const choice = (name) => h("button", {class: name === queue ? "chip on" : "chip", "data-key": `queue-${name}`, "aria-pressed": String(name === queue), onclick: () => turn("queue", {name})}, name)
     const button = (words, key, act, main) => h("button", {class: main ? "button main" : "button", "data-key": key, onclick: act}, words, h("kbd", {}, key))
-    const number = images().length, marked = picks.size
+    const number = images().filter((image) => !image.named || picks.has(image.id)).length, marked = picks.size
     const main = byHand() ? `Name ${number - marked} ${term?.name ?? ""}` : marked ? `Accept, ${marked} changed` : `Accept ${number}`
-    const verbs = learnt && number ? [button(main, "Enter", JUDGE.Enter, true), marked ? button(`Name ${marked} ${term?.name ?? ""}`, "e", JUDGE.e) : null, button("Next", "n", JUDGE.n)] : []
-    const question = learnt ? (number ? queues[queue] : "Nothing is left in this queue") : "Once images of two terms are named, press r"
+    const verbs = learnt && images().length ? [button(main, "Enter", JUDGE.Enter, true), marked ? button(`Name ${marked} ${term?.name ?? ""}`, "e", JUDGE.e) : null, button("Next", "n", JUDGE.n)] : []
+    const question = learnt ? (images().length ? queues[queue] : "Nothing is left in this queue") : "Once images of two terms are named, press r"
     nothing.hidden = learnt
     grid.hidden = !learnt
     redraw(head, h("div", {}, h("h1", {}, learning ? "Learning…" : "Learn"), h("p", {class: "soft"}, question)),
@@ -97,7 +149,7 @@ export function render({model}) {
   function drawSide() {
     const {learnt, accuracy, ready, threshold, wanted, labelled, left, term, curve, reliability, history, spent, expected} = now()
     redraw(chosen, term ? h("span", {class: "chip on"}, h("i", {style: `background:${term.colour || "var(--line)"}`}), term.name) : h("span", {class: "soft"}, "No term chosen"))
-    redraw(favourites, now().favourites.map((one) => h("button", {class: one.id === term?.id ? "chip on" : "chip", "data-key": `key-${one.key}`, title: one.path, onclick: () => digit(one.key)}, h("i", {style: `background:${one.colour || "var(--line)"}`}), one.name, h("kbd", {}, one.key))))
+    redraw(favourites, now().favourites.map((one) => h("button", {class: one.id === term?.id ? "chip on" : "chip", "data-key": `key-${one.key}`, title: one.path, onclick: () => favourite(one.key)}, h("i", {style: `background:${one.colour || "var(--line)"}`}), one.name, h("kbd", {}, one.key))))
     const slider = h("input", {type: "range", min: 0.7, max: 0.99, step: 0.01, value: wanted, "data-key": "wanted", "aria-label": "Share of accepted suggestions that should be right",
       onchange: (event) => tell("wanted", {share: Number(event.target.value)})})
     const fact = (name, value, title) => [h("dt", {title}, name), h("dd", {}, value)]
@@ -126,7 +178,7 @@ export function render({model}) {
   function accept() {
     if (!images().length) return
     if (byHand()) turn("name", {images: images().map(({id}) => id).filter((id) => !picks.has(id))})
-    else turn("accept", {otherwise: [...picks].map(([id, at]) => [id, at === NONE ? null : images().find((one) => one.id === id).options[at][0]])})
+    else turn("accept", {table: now().table, otherwise: [...picks].map(([id, at]) => [id, at === NONE ? null : images().find((one) => one.id === id).options[at][0]])})
   }
 
   function name(key = "") {
@@ -135,7 +187,7 @@ export function render({model}) {
     picks.clear()
   }
 
-  function digit(key) {
+  function favourite(key) {
     if (picks.size && !byHand() && now().favourites.some((one) => one.key === key)) seen(() => name(key))()
     else tell("press", {key})
   }
@@ -146,14 +198,30 @@ export function render({model}) {
   }
   const KEYS = {...JUDGE, r: () => tell("learn"), z: () => turn("undo"), c: () => tell("steer"), l: finder.focus, Escape: () => { picks.clear(); drawPicks() },
     q: () => turn("queue", {name: names()[(names().indexOf(now().queue) + 1) % names().length]})}
+
+  function actOf(event) {
+    const {key} = event
+    if (ARROWS.includes(key)) return () => sweep.step(key)
+    if (sweep.on) return key === "Escape" ? () => sweep.end(false) : null
+    if (key === " ") return grid.contains(sweep.at) ? () => sweep.at.click() : null
+    if (/^[0-9A-Z]$/.test(key)) return () => { if (!now().favourites.some((one) => one.key === key) || !begin(event, key)) favourite(key) }
+    if (key === "e" && now().term) return () => { if (!begin(event, "")) KEYS.e() }
+    return KEYS[key]
+  }
+
   whileShown(model, document, "keydown", (event) => {
-    if (typing(event) || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return
+    if (typing(event) || event.ctrlKey || event.metaKey || event.altKey || event.repeat && !ARROWS.includes(event.key)) return
     if (event.key === "Enter" && event.composedPath()[0].tagName === "BUTTON") return
-    const act = /^[0-9]$/.test(event.key) ? () => digit(event.key) : KEYS[event.key]
+    const act = actOf(event)
     if (!act) return
     event.preventDefault()
     act()
   })
+  whileShown(model, document, "keyup", (event) => { if (sweep.isHeld(event)) sweep.end() })
+  whileShown(model, window, "blur", () => sweep.end())
+  const watch = new ResizeObserver(fit)
+  watch.observe(grid)
+  model.on("remove", () => watch.disconnect())
   model.on("change:content", draw)
   draw()
   return h("div", {class: "review"}, h("main", {}, head, nothing, grid), side)

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial import cKDTree
 from sklearn.cluster import KMeans
 
@@ -70,11 +69,3 @@ def _grouped(rows: np.ndarray, together: int, rng: np.random.Generator) -> np.nd
     count = max(round(len(rows) / together), 1)
     model = KMeans(count, n_init=1, max_iter=30, random_state=int(rng.integers(2**31)))
     return np.unique(model.fit_predict(rows), return_inverse=True)[1]
-
-
-def side_by_side(rows: np.ndarray) -> np.ndarray:
-    """An order of rows (n, D) in which neighbours are alike: the leaves of their tree, turned so that neighbouring
-    leaves are as near as can be."""
-    if len(rows) < 3:
-        return np.arange(len(rows))
-    return leaves_list(linkage(np.asarray(rows, np.float64), "average", optimal_ordering=True))

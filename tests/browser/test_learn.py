@@ -111,15 +111,74 @@ def test_a_click_takes_the_next_likely_term_and_a_drag_marks_several(labelled, t
     assert labels(folder) == FIRST + shown - 2
 
 
+def put_on_keys(page, *words):
+    """Each term on a digit, from 1."""
+    for key, word in enumerate(words, 1):
+        choose(page, word)
+        page.keyboard.press(str(key))
+        page.locator(".favourites .chip").filter(has_text=word).wait_for()
+
+
+def middle(tile):
+    box = tile.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def test_a_key_names_what_is_pointed_at_and_held_all_it_sweeps_over(labelled, tab, screenshot):
+    server, folder = labelled
+    page = open_page(tab, server, "learn")
+    page.locator(".tile img").first.wait_for()
+    page.mouse.move(5, 5)
+    words = page.locator(".tile .label").first.inner_text().rsplit(" ", 2)[0]
+    put_on_keys(page, words)
+    page.keyboard.press("q")
+    batch_of(page, "sort-0")
+    tiles = page.locator(".tiles.small .tile")
+    tiles.nth(40).wait_for()
+    page.mouse.move(*middle(tiles.nth(2)))
+    page.locator(".large img").wait_for()
+    page.keyboard.press("1")
+    page.locator("[data-told=labelled]").filter(has_text=str(FIRST + 1)).wait_for()
+    assert tiles.nth(2).locator(".label").inner_text() == words
+    # Held, over the middles of two tiles, and between them along the edge of the tile that lies there.
+    x, y = middle(tiles.nth(4))
+    end, _ = middle(tiles.nth(6))
+    edge = tiles.nth(5).bounding_box()["y"] + 4
+    page.mouse.move(x, y)
+    page.keyboard.down("1")
+    page.mouse.move(x, edge, steps=4)
+    page.mouse.move(end, edge, steps=8)
+    page.mouse.move(end, y, steps=4)
+    assert page.locator(".tile.passed").count() == 2
+    screenshot(page, "learn-sweep")
+    page.keyboard.up("1")
+    page.locator("[data-told=labelled]").filter(has_text=str(FIRST + 3)).wait_for()
+    assert page.locator(".tile.done").count() == 3 and "done" not in tiles.nth(5).get_attribute("class")
+    # The arrow keys point, too; Escape takes a sweep back.
+    page.mouse.move(5, 5)
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.down("1")
+    page.keyboard.press("ArrowRight")
+    assert page.locator(".tile.passed").count() == 2
+    page.keyboard.press("Escape")
+    page.keyboard.up("1")
+    assert page.locator(".tile.passed").count() == 0
+    shown = tiles.count()
+    page.keyboard.press("Enter")
+    batch_of(page, "sort-1")
+    page.locator("[data-told=labelled]").filter(has_text=str(FIRST + shown)).wait_for()
+    assert labels(folder) == FIRST + shown
+    with Workspace.open(folder) as workspace:
+        assert [len(event.images) for event in workspace.labels.events() if event.why == "manual"][-2:] == [1, 2]
+
+
 def test_the_loop_from_twenty_labels_to_an_export(named, tab, screenshot):
     """Twenty images named one by one, suggestions learnt, seen and accepted, learnt again, and the labels fetched."""
     server, folder = named
     page = open_page(tab, server, "review")
     page.locator(".tile img").first.wait_for()
-    for key, word in (("1", "sand"), ("2", "reef")):
-        choose(page, word)
-        page.keyboard.press(key)
-        page.locator(".favourites .chip").filter(has_text=word).wait_for()
+    put_on_keys(page, "sand", "reef")
     page.keyboard.press("o")
     page.locator(".single:not([hidden]) img.one[src]").wait_for()
     for place in range(FIRST):

@@ -60,7 +60,7 @@ def test_before_anything_is_learnt_the_page_says_what_to_do(reef):
 @pytest.mark.parametrize("queue", list(WHY))
 def test_every_queue_has_a_batch_without_repeats(learn, queue):
     learn.queue = queue
-    places = learn.places()
+    places = learn.table().places
     labelled = np.isin(learn.found().image_ids[places], learn.current()[0])
     assert len(set(places.tolist())) == len(places) <= (SORTED if queue == "sort" else BATCH)
     assert labelled.all() if queue == "doubted" else not labelled.any()
@@ -154,10 +154,82 @@ def test_images_called_otherwise_get_that_term_and_the_others_their_suggestion(l
 def test_pages_to_be_sorted_have_alike_images_side_by_side(learn, reef):
     learn.queue = "sort"
     truth = dict(zip(reef[1].tolist(), reef[2].tolist(), strict=True))
-    kinds = [truth[int(image)] for image in learn.found().image_ids[learn.places()]]
+    kinds = [truth[int(image)] for image in learn.table().ids]
     runs = 1 + sum(a != b for a, b in pairwise(kinds))
     mixed = np.random.default_rng(0).permutation(kinds)
     assert runs < 0.8 * (1 + sum(a != b for a, b in pairwise(mixed.tolist())))
+
+
+def test_another_number_of_columns_lays_the_same_images_anew(learn):
+    page = LearnPage(learn)
+    told(page, {"act": "queue", "name": "sort"})
+    before = [image["id"] for image in page.layout.content["images"]]
+    number = page.layout.content["table"]
+    told(page, {"act": "columns", "count": 7})
+    after = [image["id"] for image in page.layout.content["images"]]
+    assert page.layout.content["columns"] == 7 and page.layout.content["table"] == number
+    assert sorted(after) == sorted(before) and after != before
+
+
+def test_what_is_named_while_it_lies_there_stays_and_is_not_accepted_otherwise(learn, reef):
+    learn.queue = "sort"
+    page = LearnPage(learn)
+    images = [image["id"] for image in page.layout.content["images"]]
+    term = next(int(term) for term in reef[3] if int(term) != page.layout.content["images"][0]["options"][0][0])
+    learn.choose_term(term)
+    told(page, {"act": "name", "images": images[:3]})
+    shown = page.layout.content["images"]
+    assert [image["id"] for image in shown] == images
+    assert [bool(image["named"]) for image in shown[:4]] == [True, True, True, False]
+    assert shown[0]["label"] == learn.terms()[term].name
+    told(page, {"act": "accept", "otherwise": [], "table": page.layout.content["table"]})
+    now, terms = learn.current()
+    assert set(terms[np.isin(now, images[:3])].tolist()) == {term} and np.isin(images, now).all()
+
+
+def test_a_table_somebody_has_begun_outlasts_what_is_learnt_meanwhile(learn, reef):
+    learn.queue = "varied"
+    page = LearnPage(learn)
+    before, number = [image["id"] for image in page.layout.content["images"]], page.layout.content["table"]
+    told(page, {"act": "hold"})
+    made, ids, truth, terms = reef
+    free = np.setdiff1d(ids, learn.current()[0])[-40:]
+    for image in free:
+        made.labels.label(learn.who(), [image], terms[truth[np.searchsorted(ids, image)]])
+    run_now(made, "learn")
+    learn.session.changed(images=False)
+    assert [image["id"] for image in content(learn)["images"]] == before
+    told(page, {"act": "next"})
+    assert content(learn)["table"] == number + 1
+
+
+def test_what_nobody_looked_at_is_not_accepted(learn, reef):
+    learn.queue = "margin"
+    page = LearnPage(learn)
+    number = page.layout.content["table"]
+    made, ids, truth, terms = reef
+    free = np.setdiff1d(ids, learn.current()[0])[-40:]
+    for image in free:
+        made.labels.label(learn.who(), [image], terms[truth[np.searchsorted(ids, image)]])
+    run_now(made, "learn")
+    learn.session.changed(images=False)
+    count = len(learn.current()[0])
+    assert content(learn)["table"] == number + 1
+    told(page, {"act": "accept", "otherwise": [], "table": number})
+    assert "other images are shown now" in learn.session.message.text and len(learn.current()[0]) == count
+    told(page, {"act": "accept", "otherwise": [], "table": number + 1})
+    assert len(learn.current()[0]) > count
+
+
+def test_a_capital_letter_is_a_key_too(learn, reef):
+    page = LearnPage(learn)
+    image = content(learn)["images"][0]["id"]
+    learn.choose_term(int(reef[3][0]))
+    told(page, {"act": "press", "key": "Q"})
+    learn.choose_term(int(reef[3][1]))
+    told(page, {"act": "name", "images": [image], "key": "Q"})
+    now, terms = learn.current()
+    assert terms[now == image].tolist() == [int(reef[3][0])]
 
 
 def test_a_group_of_alike_images_is_named_at_once(learn, reef):
@@ -190,7 +262,7 @@ def test_labels_for_cover_count_as_a_sample(learn, reef):
     learn.choose_term(int(reef[3][0]))
     images = [image["id"] for image in content(learn)["images"]]
     learn.give_term(images[:5])
-    material, history = learn._material(), reef[0].labels.events()
+    material, history = learn._material(learn.found()), reef[0].labels.events()
     seen = evidence(history, material, said(history, material, reef[0].labels.current()))
     assert seen.sampled[np.isin(material.image_ids, images[:5])].all()
 
