@@ -1,17 +1,20 @@
 """Experts who err and get tired: what a label costs in actions and in seconds, and how often it is not what was meant.
 
-The constants are assumptions, stated here so that they can be argued with; all flows are measured by the same ones.
+The constants are assumptions, stated here so that they can be argued with; all flows are measured by the same ones. In
+all of them a name is one key, that of a favourite, though in the app only 36 terms can lie on keys.
 """
 
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.ndimage import label
 
 SLIP = 0.02           # of all decisions are not what was meant: a wrong key, an odd tile overlooked
 NAME_SECONDS = 2.5    # to look at one image alone and give it its name
 TILE_SECONDS = 0.12   # to pass over one tile of a page
 ANSWER_SECONDS = 1.0  # to press the key that ends a page
-CLICK_SECONDS = 1.0   # to find a tile with the pointer and click it, or to drag over tiles side by side
+PATCH_SECONDS = 1.0   # to find a patch of tiles of one class and go there with the pointer
+SWEEP_SECONDS = 0.15  # for every tile of it that the pointer touches
 READ_SECONDS = 0.4    # to read the name that a row of tiles bears
 PURE = 0.8            # a group is named if so many of those in view are of one class
 
@@ -52,26 +55,20 @@ class Expert:
         seen = odd & (self.rng.random(len(page)) >= SLIP)
         return bool(seen.any()) == self._slips()
 
-    def sort(self, page: np.ndarray, suggested: np.ndarray, next_best: np.ndarray) -> tuple[int, int]:
-        """A page of images under their suggestions, alike ones side by side, where everything is right unless changed:
-        a click takes the next best suggestion; a drag marks tiles side by side, and one key names all that is marked.
-        One key accepts the page. (Images changed, actions.)"""
+    def sort(self, page: np.ndarray, suggested: np.ndarray, columns: int) -> tuple[int, int]:
+        """A page of images under their suggestions, laid out in so many columns, where everything is right unless
+        changed. The key of a name, held while the pointer touches tiles here and there, names them all: one action a
+        name, but every patch takes its time. One more key accepts the page. (Images changed, actions.)"""
         before, truth = self.actions, self.truth[page]
         odd = (truth != suggested) & (self.rng.random(len(page)) >= SLIP)
-        hands = sum(self._hands(_runs(truth == wanted, odd), next_best == wanted) for wanted in np.unique(truth[odd]))
-        names = 1 + int((suggested[1:] != suggested[:-1]).sum())
-        self._spend(1 + hands, ANSWER_SECONDS + TILE_SECONDS * len(page) + READ_SECONDS * names + CLICK_SECONDS * hands)
+        patches, tiles = _patches(truth, odd, columns)
+        read = 1 + int((suggested[1:] != suggested[:-1]).sum())
+        self._spend(1 + len(np.unique(truth[odd])), ANSWER_SECONDS + TILE_SECONDS * len(page) + READ_SECONDS * read
+                    + PATCH_SECONDS * patches + SWEEP_SECONDS * tiles)
         self.labels[page] = np.where(odd, truth, suggested)
         slipped = odd & (self.rng.random(len(page)) < SLIP)
         self.labels[page[slipped]] = self.rng.choice(self._classes, int(slipped.sum()))
         return int(odd.sum()), self.actions - before
-
-    def _hands(self, runs: list[np.ndarray], helped: np.ndarray) -> int:
-        """Clicks, drags and keys that put the odd tiles of one class right, given as runs of tiles side by side: single
-        ones that the next suggestion names are clicked, the others dragged over and then named together."""
-        single = sum(len(run) == 1 and bool(helped[run].all()) for run in runs)
-        dragged = len(runs) - single
-        return single + (dragged + 1 if dragged else 0)
 
     def accept(self, images: np.ndarray, name: int) -> None:
         """All of them at once, as the end of an act already counted."""
@@ -85,11 +82,21 @@ class Expert:
         return bool(self.rng.random() < SLIP)
 
 
-def _runs(alike: np.ndarray, odd: np.ndarray) -> list[np.ndarray]:
-    """Of every stretch of tiles of one class (n,) bool the odd ones (n,) bool, where it has any."""
-    places = np.flatnonzero(alike)
-    stretches = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1)
-    return [stretch[odd[stretch]] for stretch in stretches if odd[stretch].any()]
+def _patches(classes: np.ndarray, odd: np.ndarray, columns: int) -> tuple[int, int]:
+    """Patches of touching tiles of one class (n,) that have odd ones (n,) bool: how many, and their tiles."""
+    grid, wrong = _grid(classes, columns, -1), _grid(odd, columns, False)
+    count = tiles = 0
+    for wanted in np.unique(classes[odd]):
+        patch, _ = label(grid == wanted, np.ones((3, 3)))
+        swept = np.unique(patch[wrong & (grid == wanted)])
+        count, tiles = count + len(swept), tiles + int(np.isin(patch, swept).sum())
+    return count, tiles
+
+
+def _grid(values: np.ndarray, columns: int, empty: int | bool) -> np.ndarray:
+    filled = np.full(-(-len(values) // columns) * columns, empty)
+    filled[: len(values)] = values
+    return filled.reshape(-1, columns)
 
 
 @dataclass(frozen=True)
