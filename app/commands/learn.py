@@ -22,27 +22,50 @@ def learn(
                                                  "current one.")] = None,
     accept: Annotated[float | None, typer.Option(
         metavar="SHARE", help="Also accept suggestions, as many as keep the share of right ones above this.")] = None,
+    error: Annotated[float, typer.Option(
+        metavar="SHARE", help="Of the sets of possible terms, how many may miss the true one.")] = 0.05,
+    csv: Annotated[Path | None, typer.Option(
+        help="Write every unlabelled image with its suggestion, its confidence and its set to this file.")] = None,
     person: PersonOption = "",
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Learn from all labels and suggest the rest.
 
-    Tells how often the best suggestion is right, measured on labels held back, and how many images could be accepted
-    unseen. Accepting is one act for each term: take them back with `benthoscope labels undo` or `labels revert`.
+    Tells how often the best suggestion is right, measured on labels held back, how many images could be accepted
+    unseen, and how many terms an image may have at the error chosen. Accepting is one act for each term: take them
+    back with `benthoscope labels undo` or `labels revert`.
 
     Examples:
 
         benthoscope learn
 
         benthoscope learn --accept 0.95 --person Ann
+
+        benthoscope learn --error 0.1 --csv suggestions.csv
     """
     with opened(workspace) as found:
         told = dict(run_job(found, "learn", {"features": features, "run": run}, as_json=as_json))
         told["curve"] = _curve(found)
+        told["sets"] = sets_of_terms(found, error, csv)
         if accept is not None:
             told["accepted"] = accepted(found, accept, person)
     show(told, as_json, _learn_text)
+
+
+def sets_of_terms(workspace: "Workspace", error: float, csv: Path | None) -> dict[str, float]:
+    """How many terms the unlabelled images may have, if the sets miss the true one in a share `error` at most."""
+    from engine.labelling.suggestion_store import SuggestionStore
+    from engine.labelling.suggestions_file import as_csv
+
+    found = SuggestionStore(workspace.folder).get()
+    free = (~found.labelled).nonzero()[0]
+    sizes = found.sets(free, error).sum(1)
+    if csv:
+        names = {term.id: " > ".join(term.path) for term in workspace.vocabularies.all_terms()}
+        written(csv, as_csv(found, free, error, workspace.library.locate(found.image_ids[free]), names))
+    return {"error": error, "images": len(free), "mean_size": float(sizes.mean()) if len(free) else 0.0,
+            "single": float((sizes == 1).mean()) if len(free) else 0.0}
 
 
 def accepted(workspace: "Workspace", wanted: float, person: str) -> dict[str, Any]:
@@ -79,7 +102,7 @@ def cover(
     import numpy as np
 
     from engine.jobs.learn import material_of
-    from engine.labelling.cover_report import evidence, next_to_label
+    from engine.labelling.cover_report import as_csv, evidence, next_to_label
     from engine.labelling.material import said
 
     with opened(workspace) as found:
@@ -94,7 +117,7 @@ def cover(
             return
         rows, names = _estimated(found, images, seen, level, confidence)
         if csv:
-            _written(csv, rows, *names)
+            written(csv, as_csv(rows, *names))
     show([_plain(row, *names) for row in rows], as_json, _cover_table)
 
 
@@ -118,11 +141,9 @@ def _estimated(workspace: "Workspace", images, seen, level: int | None, confiden
     return cover(images, seen, suggestions, confidence=confidence), (groups, terms)
 
 
-def _written(path: Path, rows: "list[CoverRow]", groups: dict[int, str], terms: dict[int, str]) -> None:
-    from engine.labelling.cover_report import as_csv
-
+def written(path: Path, text: str) -> None:
     try:
-        path.write_text(as_csv(rows, groups, terms), encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise fail(str(path), f"cannot be written ({error.strerror})", "choose another place") from error
 
@@ -151,6 +172,10 @@ def _learn_text(told: dict[str, Any]) -> Any:
                       f"{100 * at['at_least']:.1f} %")
     lines = [f"Learnt {told['terms']} terms from {told['labels']:,} labels; the best suggestion is right for about "
              f"{100 * told['accuracy']:.0f} % of all images"]
+    sets = told["sets"]
+    if sets["images"]:
+        lines.append(f"Sets that miss the true term for {100 * sets['error']:.0f} % at most hold "
+                     f"{sets['mean_size']:.1f} terms on average; for {100 * sets['single']:.0f} % of the images one")
     if "accepted" in told:
         sure = told["accepted"]["threshold"]
         lines.append("No suggestion is sure enough yet; label more" if sure is None else

@@ -46,7 +46,7 @@ ACTS: Mapping[str, Callable[[Learn, Told], Any]] = {
     "steer": lambda learn, told: learn.steer(),
     "sure": lambda learn, told: learn.accept_sure(),
     "wanted": lambda learn, told: learn.param.update(wanted=float(told["share"])),
-    "next": lambda learn, told: learn.next_batch(),
+    "next": lambda learn, told: learn.skip(),
     "learn": lambda learn, told: learn.learn(),
     "undo": lambda learn, told: learn.undo(),
     "choose": lambda learn, told: learn.choose_term(int(told["term"])),

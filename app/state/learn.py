@@ -14,12 +14,13 @@ from app.state.session import Session
 from app.state.terms import all_terms, current_terms
 from engine.jobs.learn import material_of
 from engine.labelling.accepting import accept_sure, acceptable, suggestion_acts
+from engine.labelling.agreement import conflicts
 from engine.labelling.alike import alike
 from engine.labelling.cover_report import evidence, next_to_label
 from engine.labelling.forecast import forecast
 from engine.labelling.material import Material, said
 from engine.labelling.pace import pace
-from engine.labelling.queues import QUEUES, Candidates, doubted
+from engine.labelling.queues import QUEUES, Candidates, by_disagreement, doubted
 from engine.labelling.sorting import laid_out, likeness, page_to_sort
 from engine.labelling.suggestion_store import Suggestions, SuggestionStore
 from engine.problems import fail
@@ -32,6 +33,7 @@ SORTED = 120     # images of a page to be sorted: small ones, for alike ones lie
 OPTIONS = 3      # suggestions of an image that clicks go through
 GROUPED = 8_000  # images looked at for new kinds: grouping more would take seconds
 CANDIDATES = 20_000  # unlabelled images looked at for a batch; of more a random part
+NOTHING = np.empty(0, np.int64)
 WHY = {
     "sure": "Suggestions the model is sure of, one term at a time: click what is wrong, Enter accepts the rest",
     "sort": "Doubtful images, alike ones together: point at what is wrong and press its key, or hold it and sweep",
@@ -40,6 +42,7 @@ WHY = {
     "margin": "Images nearest to a boundary between two terms",
     "outliers": "Images least like anything known: new kinds show here",
     "doubted": "Labels the model does not believe: possible slips",
+    "disputed": "Images people call differently, then those the model and their cluster would: what you say settles it",
     "cover": "Images whose labels narrow the estimates of cover most, drawn at random within clusters",
     "random": "Drawn at random: labels from which cover and accuracy can be read off",
 }
@@ -76,6 +79,7 @@ class Learn(param.Parameterized):
         super().__init__(session=session, **values)
         self._table: Table | None = None
         self._touched = False  # whether anything was said of the table yet, be it in the browser alone
+        self._passed = NOTHING  # ids of images that were passed over in this queue
         session.address.bind(self, "queue", "term")
 
     @property
@@ -115,8 +119,9 @@ class Learn(param.Parameterized):
         held, found = self._table, self.found()
         learnt_more = held is not None and held.found.facts != found.facts
         if held is None or held.of != (self.queue, self.batch) or (learnt_more and not self._touched):
-            places = self.app.kept(("batch", self.queue, self.batch), self._chosen)
-            images = self.current()[0]
+            if held is None or held.of[0] != self.queue:
+                self._passed = NOTHING
+            places, images = self._chosen(), self.current()[0]
             number = held.number + 1 if held else 1
             self._table = Table(number, (self.queue, self.batch), found, places,
                                 np.intersect1d(found.image_ids[places], images))
@@ -136,6 +141,15 @@ class Learn(param.Parameterized):
         if not self.learning():
             self.app.queue.add("learn")
         self.step += 1
+
+    def possible(self) -> float:
+        """How many terms an image may have, on average over images without a label, if the share wanted of such sets
+        shall hold the true one."""
+        found = self.found()
+        free = np.flatnonzero(~np.asarray(found.labelled))
+        some = free[:: max(len(free) // GROUPED, 1)]
+        return self.app.kept(("possible", self.wanted), lambda: float(
+            found.sets(some, 1 - self.wanted).sum(1).mean()) if len(some) else 1.0)
 
     def hold(self) -> None:
         """Keeps the table as it is: somebody has begun to say something of it."""
@@ -157,9 +171,12 @@ class Learn(param.Parameterized):
         rule = {"queue": self.queue, "batch": self.batch}
         out = np.isin(ids, list(otherwise))
         as_suggested = ~out & ~np.isin(ids, self.named_since())
-        acts = suggestion_acts(found, places[as_suggested], rule)
+        acts = [*suggestion_acts(found, places[as_suggested & ~self._in_conflict(ids)], rule),
+                *(replace(act, why="resolved")
+                  for act in suggestion_acts(found, places[as_suggested & self._in_conflict(ids)], rule))]
         given = {int(image): otherwise[int(image)] for image in ids[out]}
-        acts += [Act("label", _ids_of(given, term), "manual", term, found.facts["run"], rule)
+        why = "resolved" if self.queue == "disputed" else "manual"
+        acts += [Act("label", _ids_of(given, term), why, term, found.facts["run"], rule)
                  for term in sorted({term for term in given.values() if term is not None})]
         acts += self._refusals(found, places[out][[given[int(image)] is None for image in ids[out]]], rule)
         self.app.workspace.labels.act_together(who, acts)
@@ -174,7 +191,8 @@ class Learn(param.Parameterized):
             raise fail("label", "no term is chosen", "press l and type its first letters")
         if not images:
             raise fail("label", "no image is clicked", "click the images first")
-        self.app.workspace.labels.label(self.who(), images, self.term, why="manual", rule={"queue": self.queue})
+        why = "resolved" if self.queue == "disputed" else "manual"
+        self.app.workspace.labels.label(self.who(), images, self.term, why=why, rule={"queue": self.queue})
         self._touched = True
         self._said(f"Named {len(images)} {'image' if len(images) == 1 else 'images'} {self.terms()[self.term].name}")
         if self.queue == "groups":
@@ -212,6 +230,12 @@ class Learn(param.Parameterized):
             self.learn()
         self.step += 1
 
+    def skip(self) -> None:
+        """Leaves what is on the table as it is and shows other images."""
+        self._passed = np.union1d(self._passed, self.table().ids)
+        self.batch += 1
+        self.step += 1
+
     def undo(self) -> None:
         number = self.app.workspace.labels.undo_last(self.who())
         self._said(f"Took back act {number}" if number else "There is nothing to take back", undo=False)
@@ -227,9 +251,10 @@ class Learn(param.Parameterized):
         images, terms = self.current()
         if self.queue == "doubted":
             return self._doubted(found, images, terms)
-        free = np.flatnonzero(~np.isin(found.image_ids, images))
+        if self.queue == "disputed":
+            return self._disputed(found, images, terms)
         rng = np.random.default_rng(self.batch)
-        free = np.sort(rng.permutation(free)[:CANDIDATES])
+        free = np.sort(rng.permutation(self._free(found, images))[:CANDIDATES])
         if not len(free):
             return free
         if self.queue in OWN_QUEUES:
@@ -237,6 +262,14 @@ class Learn(param.Parameterized):
         among = Candidates(np.asarray(found.probabilities[free]), np.asarray(found.probabilities[free]),
                            np.asarray(found.clusters[free]), np.asarray(found.familiarity[free]))
         return free[QUEUES[self.queue](among, BATCH, rng)]
+
+    def _free(self, found: Suggestions, images: np.ndarray) -> np.ndarray:
+        """Places of what has no label and was not passed over; all without a label once nothing else is left."""
+        open_ = ~np.isin(found.image_ids, images)
+        fresh = open_ & ~np.isin(found.image_ids, self._passed)
+        if not fresh.any():
+            self._passed = NOTHING
+        return np.flatnonzero(fresh if fresh.any() else open_)
 
     def _to_sort(self, found: Suggestions, free: np.ndarray) -> np.ndarray:
         """Doubtful images of few kinds."""
@@ -295,6 +328,22 @@ class Learn(param.Parameterized):
         still = np.isin(found.image_ids[held[worst]], images)
         return held[worst[still]][self.batch * BATCH : (self.batch + 1) * BATCH]
 
+    def _disputed(self, found: Suggestions, images: np.ndarray, terms: np.ndarray) -> np.ndarray:
+        """What people call differently; then what the model and the labels of its cluster do."""
+        of_people = np.flatnonzero(self._in_conflict(found.image_ids) & ~np.isin(found.image_ids, self._passed))
+        if len(of_people):
+            return of_people[:BATCH]
+        known = np.isin(images, found.image_ids) & np.isin(terms, found.terms)
+        free = self._free(found, images)
+        clusters, P = np.asarray(found.clusters), np.asarray(found.probabilities[free], np.float64)
+        labelled = clusters[np.searchsorted(found.image_ids, images[known])]
+        return free[by_disagreement(P, clusters[free], labelled, np.searchsorted(found.terms, terms[known]), BATCH)]
+
+    def _in_conflict(self, ids: np.ndarray) -> np.ndarray:
+        """Which images people call differently (n,) bool."""
+        found = self.app.kept("conflicts", lambda: conflicts(standing(self.app.workspace.labels.events())))
+        return np.isin(ids, [conflict.image for conflict in found])
+
     def _said(self, text: str, *, undo: bool = True) -> None:
         self.session.changed(images=False)
         self.session.tell(text, undo=self.undo if undo else None)
@@ -318,7 +367,8 @@ def content(learn: Learn) -> dict[str, Any]:
         return {**shown, "images": []}
     ready, threshold = acceptable(found, learn.current()[0], learn.wanted)
     return {**shown, "images": _tiles(learn, colours), "table": learn.table().number,
-            "ready": len(ready), "threshold": threshold, "curve": _curve(found), "reliability": _reliability(found),
+            "possible": learn.possible(), "ready": len(ready), "threshold": threshold, "curve": _curve(found),
+            "reliability": _reliability(found),
             "history": _history(learn), "accuracy": float(found.facts["accuracy"]), "expected": _expected(learn)}
 
 
@@ -349,12 +399,13 @@ def _tiles(learn: Learn, colours: Mapping[int, str]) -> list[dict[str, Any]]:
     given, since = _labels_of(learn, table.ids), set(learn.named_since().tolist())
     P = np.asarray(table.found.probabilities[table.places], np.float64)
     order = np.argsort(-P, axis=1, kind="stable")[:, :OPTIONS]
+    possible = table.found.sets(table.places, 1 - learn.wanted).sum(1).tolist()
     options = [[[int(table.found.terms[at]), names[int(table.found.terms[at])].name, round(float(row[at]), 3)]
                 for at in best] for best, row in zip(order, P, strict=True)]
     return [{"id": image, "term": mine[0][1], "colour": colours.get(mine[0][0], ""), "sure": mine[0][2],
-             "options": mine, "label": names[given[image]].name if image in given else "",
+             "options": mine, "possible": among, "label": names[given[image]].name if image in given else "",
              "named": colours.get(given[image], "var(--line)") if image in since else ""}
-            for image, mine in zip(table.ids.tolist(), options, strict=True)]
+            for image, mine, among in zip(table.ids.tolist(), options, possible, strict=True)]
 
 
 def _labels_of(learn: Learn, ids: np.ndarray) -> dict[int, int]:

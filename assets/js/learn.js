@@ -70,7 +70,7 @@ export function render({model}) {
     const image = tile && images().find((one) => one.id === Number(tile.dataset.id))
     large.hidden = now().queue !== "sort" || !images().length
     if (large.hidden) return
-    large.replaceChildren(...(image ? [h("img", {src: thumbnail(image.id, 320, now().version), alt: ""}), h("figcaption", {}, options(image))] : [h("figcaption", {class: "soft"}, "Point at an image to see it larger")]))
+    large.replaceChildren(...(image ? [h("img", {src: thumbnail(image.id, 320, now().version), alt: ""}), h("figcaption", {}, options(image), image.named || image.possible < 2 ? null : h("span", {class: "soft"}, `one of ${image.possible} at ${percent(now().wanted)}`))] : [h("figcaption", {class: "soft"}, "Point at an image to see it larger")]))
   }
 
   const options = (image) => image.named ? [h("span", {}, image.label)] : image.options.map(([, name, sure]) => h("span", {}, `${name} ${percent(sure)}`))
@@ -81,11 +81,11 @@ export function render({model}) {
     if (image.named) return [h("i", {style: `background:${image.named}`}), image.label]
     const [, name, sure] = image.options[at]
     const words = at ? `${name}!` : image.label && image.label !== name ? `${image.label}, or ${name}?` : name
-    return [h("i", {style: `background:${(!at && image.colour) || "var(--line)"}`}), words, at || now().queue === "sort" ? "" : ` ${percent(sure)}`]
+    return [h("i", {style: `background:${(!at && image.colour) || "var(--line)"}`}), words, at || now().queue === "sort" ? "" : ` ${percent(sure)}${image.possible > 1 ? `, 1 of ${image.possible}` : ""}`]
   }
 
   function tile(image) {
-    return tileOf(image.id, `Image ${image.id}, ${image.term}, ${percent(image.sure)}`, Boolean(image.label), thumbnail(image.id, 320, now().version),
+    return tileOf(image.id, `Image ${image.id}, ${image.term}, ${percent(image.sure)}, one of ${count(image.possible)} terms`, Boolean(image.label), thumbnail(image.id, 320, now().version),
       (event) => turned(image, event.shiftKey), h("span", {class: "label"}, said(image)))
   }
 
@@ -147,7 +147,7 @@ export function render({model}) {
   }
 
   function drawSide() {
-    const {learnt, accuracy, ready, threshold, wanted, labelled, left, term, curve, reliability, history, spent, expected} = now()
+    const {learnt, accuracy, possible, ready, threshold, wanted, labelled, left, term, curve, reliability, history, spent, expected} = now()
     redraw(chosen, term ? h("span", {class: "chip on"}, h("i", {style: `background:${term.colour || "var(--line)"}`}), term.name) : h("span", {class: "soft"}, "No term chosen"))
     redraw(favourites, now().favourites.map((one) => h("button", {class: one.id === term?.id ? "chip on" : "chip", "data-key": `key-${one.key}`, title: one.path, onclick: () => favourite(one.key)}, h("i", {style: `background:${one.colour || "var(--line)"}`}), one.name, h("kbd", {}, one.key))))
     const slider = h("input", {type: "range", min: 0.7, max: 0.99, step: 0.01, value: wanted, "data-key": "wanted", "aria-label": "Share of accepted suggestions that should be right",
@@ -155,6 +155,7 @@ export function render({model}) {
     const fact = (name, value, title) => [h("dt", {title}, name), h("dd", {}, value)]
     const parts = [h("dl", {class: "pace"}, h("dt", {}, "Labelled"), h("dd", {"data-told": "labelled"}, count(labelled)), fact("Left", count(left)), spent === null ? [] : fact("Time spent", time(spent) || "0 s"),
       learnt ? fact("First guess right", percent(accuracy)) : [],
+      learnt ? fact(`Possible at ${percent(wanted)}`, `${possible.toFixed(1)} ${possible < 1.05 ? "term" : "terms"}`, `Terms of an image among which the true one is for ${percent(wanted)} of all images; on average`) : [],
       learnt ? fact(`To ${percent(wanted)} right`, expected === null ? "after 3 learnings" : expected.labels === null ? "more than can be said" : `${count(expected.labels)} labels${expected.seconds ? `, ${time(expected.seconds)}` : ""}`, "By the course of this campaign: labels in all, and the time for those still missing") : [])]
     if (learnt) parts.push(
       h("div", {class: "accept"}, h("label", {}, `Accept unseen what is right at ${percent(wanted)}`, slider),

@@ -85,6 +85,25 @@ def doubted(probabilities: np.ndarray, given: np.ndarray, size: int) -> np.ndarr
     return order[probabilities[order].argmax(1) != given[order]]
 
 
+def by_disagreement(probabilities: np.ndarray, clusters: np.ndarray, labelled: np.ndarray, columns: np.ndarray,
+                    size: int) -> np.ndarray:
+    """Images (probabilities (n, K), clusters (n,)) of which the model and the labels of their cluster say most
+    different things, worst first. Labels are given by the cluster (m,) and the column (m,) of each."""
+    n_clusters = int(max(clusters.max(initial=0), labelled.max(initial=0))) + 1
+    shares = cluster_opinions(labelled, columns, n_clusters, probabilities.shape[1])
+    known = np.bincount(labelled, minlength=n_clusters)[clusters]  # a cluster without labels contradicts nobody
+    apart = disagreement([probabilities, shares[clusters]]) * known / (known + 1)
+    return np.argsort(-apart, kind="stable")[:size]
+
+
+def cluster_opinions(clusters: np.ndarray, columns: np.ndarray, n_clusters: int, terms: int) -> np.ndarray:
+    """(n_clusters, terms): shares of the terms among a cluster's labels; with few of them near those of all labels."""
+    counts = np.zeros((n_clusters, terms))
+    np.add.at(counts, (clusters, columns), 1)
+    overall = (counts.sum(0) + 1) / (counts.sum() + terms)
+    return (counts + overall) / (counts.sum(1, keepdims=True) + 1)
+
+
 def disagreement(opinions: Sequence[np.ndarray]) -> np.ndarray:
     """How much models differ on every image (n,): Jensen-Shannon divergence of their probabilities (n, K), in nats."""
     stack = np.stack(opinions)

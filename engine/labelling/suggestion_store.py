@@ -11,7 +11,7 @@ import numpy as np
 
 from engine.labelling.acceptance import Curve, accuracy_coverage
 from engine.labelling.calibration import Reliability, reliability
-from engine.labelling.conformal import conformal_threshold
+from engine.labelling.conformal import conformal_sets, conformal_threshold
 from engine.labelling.learner import Learned
 from engine.labelling.material import Material, Said
 from engine.workspace.arrays import load_parts, save_parts
@@ -57,6 +57,10 @@ class Suggestions:
     def conformal_threshold(self, error: float) -> float:
         of_truth = self.held_probabilities[np.arange(len(self.held_y)), self.held_y]
         return conformal_threshold(of_truth, error, self.held_weight)
+
+    def sets(self, places: np.ndarray, error: float) -> np.ndarray:
+        """(n, K) bool: for images by place the terms among which the true one is, but for a share `error`."""
+        return conformal_sets(np.asarray(self.probabilities[places]), self.conformal_threshold(error))
 
     def unseen_probabilities(self) -> np.ndarray:
         """(N, K): for labelled images what the model would say had it not seen their label."""

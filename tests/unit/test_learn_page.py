@@ -10,10 +10,12 @@ from app.state.app_state import AppState
 from app.state.learn import BATCH, SORTED, WHY, Learn, content
 from app.state.session import Session
 from engine.jobs import run_now
+from engine.labelling.agreement import conflicts
 from engine.labelling.cover_report import evidence
 from engine.labelling.material import said
 from engine.problems import BadInput
 from engine.workspace import Workspace
+from engine.workspace.events import standing
 from tests.unit.test_learning_commands import KINDS, filled
 
 
@@ -219,6 +221,53 @@ def test_what_nobody_looked_at_is_not_accepted(learn, reef):
     assert "other images are shown now" in learn.session.message.text and len(learn.current()[0]) == count
     told(page, {"act": "accept", "otherwise": [], "table": number + 1})
     assert len(learn.current()[0]) > count
+
+
+def test_what_people_call_differently_is_settled_in_the_queue_of_disputes(learn, reef):
+    made, terms = reef[0], reef[3]
+    labelled = learn.current()[0][:3]
+    made.labels.label(made.people.named("Bob").id, labelled, terms[3])
+    learn.session.changed(images=False)
+    learn.queue = "disputed"
+    page = LearnPage(learn)
+    disputed = {conflict.image for conflict in conflicts(standing(made.labels.events()))}
+    assert disputed and {image["id"] for image in page.layout.content["images"]} == disputed
+    told(page, {"act": "accept", "otherwise": [[min(disputed), int(terms[0])]]})
+    assert conflicts(standing(made.labels.events())) == []
+    now, held = learn.current()
+    assert held[now == min(disputed)].tolist() == [terms[0]]
+
+
+def test_without_disputes_come_images_the_model_and_their_cluster_call_differently(learn):
+    learn.queue = "disputed"
+    table, found = learn.table(), learn.found()
+    images, terms = learn.current()
+    assert len(table.places) == BATCH and not np.isin(table.ids, images).any()
+    clusters = np.asarray(found.clusters)
+    assert set(clusters[table.places].tolist()) == {2}  # the one that holds two habitats
+    there = terms[clusters[np.searchsorted(found.image_ids, images)] == 2]
+    kinds, counts = np.unique(there, return_counts=True)
+    assert set(found.best()[0][table.places].tolist()) == {kinds[counts.argmin()]}
+
+
+@pytest.mark.parametrize("queue", ["sort", "margin", "varied", "outliers", "random", "sure", "disputed"])
+def test_next_shows_other_images_until_all_were_seen(learn, queue):
+    learn.queue = queue
+    seen = learn.table().ids
+    learn.skip()
+    assert not np.isin(learn.table().ids, seen).any()
+    for _ in range(40):
+        learn.skip()
+    assert len(learn.table().ids)
+
+
+def test_every_image_tells_how_many_terms_it_may_have(learn):
+    learn.wanted = 0.6
+    few = content(learn)
+    learn.wanted = 0.99
+    many = content(learn)
+    assert 1 <= few["possible"] <= many["possible"] <= 4
+    assert all(1 <= a["possible"] <= b["possible"] for a, b in zip(few["images"], many["images"], strict=True))
 
 
 def test_a_capital_letter_is_a_key_too(learn, reef):

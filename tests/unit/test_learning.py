@@ -12,6 +12,7 @@ from engine.labelling.learner import ENOUGH, Settings, learn, suggestions
 from engine.labelling.queues import (
     Candidates,
     by_chance,
+    by_disagreement,
     by_margin,
     by_outliers,
     by_varied_margin,
@@ -200,6 +201,12 @@ def test_a_varied_batch_has_no_twins_and_reaches_all_clusters():
 def test_labels_the_model_does_not_believe_come_first():
     P = np.array([[0.9, 0.1], [0.02, 0.98], [0.4, 0.6]])
     assert doubted(P, np.array([0, 0, 0]), 3).tolist() == [1, 2]
+
+
+def test_the_model_and_the_labels_of_a_cluster_are_held_against_each_other():
+    P = np.array([[0.95, 0.05], [0.05, 0.95], [0.05, 0.95], [0.5, 0.5]])
+    clusters, labelled, columns = np.array([0, 0, 1, 0]), np.zeros(20, int), np.zeros(20, int)
+    assert by_disagreement(P, clusters, labelled, columns, 2).tolist() == [1, 3]  # cluster 1 has no label to contradict
 
 
 def test_models_that_agree_disagree_by_nothing():

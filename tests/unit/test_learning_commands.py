@@ -1,5 +1,6 @@
 """Labels, learning and cover in a workspace, as jobs and commands see them."""
 
+import csv
 import json
 
 import numpy as np
@@ -138,6 +139,23 @@ def test_the_commands_tell_the_same(reef, tmp_path):
     rows = json.loads(benthoscope(reef, "cover", "--csv", str(tmp_path / "cover.csv"), "--json"))
     assert {row["group"] for row in rows} == {"all", "one", "two"}
     assert (tmp_path / "cover.csv").read_text().startswith("group,term,share,low,high")
+
+
+def test_sets_of_possible_terms_are_told_and_written(reef, tmp_path):
+    label_some(reef, 60)
+    file = tmp_path / "suggestions.csv"
+    strict = json.loads(benthoscope(reef, "learn", "--error", "0.05", "--json"))["sets"]
+    loose = json.loads(benthoscope(reef, "learn", "--error", "0.3", "--csv", str(file), "--json"))["sets"]
+    assert strict["images"] == loose["images"] == 340 and strict["mean_size"] >= loose["mean_size"] >= 1
+    rows = list(csv.DictReader(file.open(encoding="utf-8")))
+    assert len(rows) == 340 and np.mean([int(row["possible"]) for row in rows]) == pytest.approx(loose["mean_size"])
+    assert all(row["terms"].split("|")[0] == row["term"] for row in rows)
+    truth = {str(path): f"habitat {kind}" for path, kind in zip(
+        reef[0].library.locate(reef[1]).values(), reef[2], strict=True)}
+    held = [truth[row["path"]] in row["terms"].split("|") for row in rows]
+    assert np.mean(held) >= 0.65
+    wrong = CliRunner().invoke(app, ["learn", "--error", "1.5", "--workspace", str(reef[0].folder)])
+    assert "between 0 and 1" in str(wrong.exception)
 
 
 def test_labels_are_set_undone_and_told_from_the_command_line(reef):
