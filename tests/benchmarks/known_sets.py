@@ -14,6 +14,7 @@ from engine.imaging import read_image
 from sample_data import make_campaign
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
+# The patches of reef that lie there too bear several labels each, or none: no set of single names to be given.
 REAL = {"deepdive_gbr": "label", "fish4knowledge": "label", "planktonset": "label"}
 SMALLEST = 5  # images of a class: rarer ones are nothing to simulate learning on
 
