@@ -4,7 +4,8 @@ Positions say where items lie but not how sure that is, and a mixture splits wha
 a table of chances that members of two clusters come into one group; items go where the answers on them are likeliest,
 and two clusters are joined where the evidence of the answers is higher with one.
 
-Pairs of one answer hang together (one slip spoils M - 1 of them), so each counts for `TEMPER` of an independent one.
+Pairs of one answer hang together (one slip spoils M - 1 of them): who is in which cluster is told by the groups items
+were put into, and where pairs are counted each counts for `TEMPER` of an independent one.
 """
 
 from dataclasses import dataclass
@@ -12,15 +13,14 @@ from functools import cached_property
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.special import betaln, gammaln
+from scipy.special import betaln, gammaln, softmax
 
 from engine.crowd.judgements import Judgements
+from engine.crowd.placings import TEMPER, Placings
 
-TEMPER = 0.4    # of a judgement; joins came out right from 0.2 to 0.4 on crowds of one or three workers a task
 BEHIND = 2.0    # pseudo-judgements behind each chance
 ROUNDS = 15     # of reassigning: half a step each, so that items that judge each other do not swing
 EVEN = 0.02     # chances are kept this far from 0 and 1
-SLIPS = 0.05    # of judgements that anybody gets wrong: one of them must not put an item out of its cluster
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +48,7 @@ class Answers:
     together: csr_array  # (G, N) judgements of item and worker with each other item
     apart: csr_array     # (G, N)
     base: np.ndarray     # (J,) share of `together` among each worker's judgements, short of 0 and 1
+    placings: Placings
 
     @classmethod
     def of(cls, judgements: Judgements) -> "Answers":
@@ -59,7 +60,8 @@ class Answers:
         parts = (csr_array((np.full(chosen.sum(), TEMPER), (group[chosen], other[chosen])), shape=(len(key), N))
                  for chosen in (same, ~same))
         positive = np.bincount(judgements.worker, judgements.same, minlength=judgements.n_workers)
-        return cls(key % N, key // N, *parts, (positive + 1) / (judgements.per_worker() + 2))
+        base = (positive + 1) / (judgements.per_worker() + 2)
+        return cls(key % N, key // N, *parts, base, Placings.of(judgements))
 
     @property
     def n_workers(self) -> int:
@@ -70,45 +72,31 @@ class Answers:
         """(J + 1,) first group of each worker."""
         return np.searchsorted(self.worker, np.arange(self.n_workers + 1))
 
-    @cached_property
-    def of_items(self) -> csr_array:
-        """(N, G): which groups are each item's."""
-        shape = (self.together.shape[1], len(self.item))
-        return csr_array((np.ones(len(self.item)), (self.item, np.arange(len(self.item)))), shape=shape)
-
-    def seen(self, resp: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(G, K) judgements of each group with members of each cluster, together and apart."""
-        return self.together @ resp, self.apart @ resp
-
     def tables(self, resp: np.ndarray) -> Tables:
-        return self._tables(resp, *self.seen(resp))
-
-    def reassigned(self, resp: np.ndarray, likely: np.ndarray) -> np.ndarray:
-        """(N, K) membership by the answers on each item, the others' memberships being what they are."""
-        seen = self.seen(resp)
-        chance = self._tables(resp, *seen).chances(likely)
-        together, apart = (np.log(np.clip(one, SLIPS, 1 - SLIPS)) for one in (chance, 1 - chance))
-        scores = np.zeros_like(seen[0])
-        for begin, end, j in zip(self.starts[:-1], self.starts[1:], range(self.n_workers), strict=True):
-            scores[begin:end] = seen[0][begin:end] @ together[j].T + seen[1][begin:end] @ apart[j].T
-        logits = self.of_items @ scores + np.log(resp.sum(0) + 1)
-        found = np.exp(logits - logits.max(1, keepdims=True))
-        return found / found.sum(1, keepdims=True)
-
-    def _tables(self, resp: np.ndarray, together: np.ndarray, apart: np.ndarray) -> Tables:
         own, K = resp[self.item], resp.shape[1]
         halves = 0.5 + 0.5 * (1 - np.eye(K))  # pairs within one cluster are met from both ends
         spans = list(zip(self.starts[:-1], self.starts[1:], strict=True))
-        return Tables(*(np.stack([own[begin:end].T @ seen[begin:end] for begin, end in spans]) * halves
-                        for seen in (together, apart)))
+        seen = self.together @ resp, self.apart @ resp
+        return Tables(*(np.stack([own[begin:end].T @ one[begin:end] for begin, end in spans]) * halves
+                        for one in seen))
 
 
-def memberships(answers: Answers, resp: np.ndarray, likely: np.ndarray) -> np.ndarray:
-    """(N, K) from a first guess, with (J, K, K) the chances that are likely beforehand. Items nobody judged stay."""
-    judged = (np.diff(answers.of_items.indptr) > 0)[:, None]
-    even = np.clip((likely + likely.mT) / 2, EVEN, 1 - EVEN)
+def memberships(answers: Answers, resp: np.ndarray, likely: np.ndarray, stay: np.ndarray | None = None) -> np.ndarray:
+    """(N, K) from a first guess, with chances (J, K, K) that are likely beforehand. Items nobody judged stay, as do
+    those (N,) that are told to.
+
+    In an answer each item counts for what its other answers say: items once put together would confirm each other.
+    """
+    placings, even = answers.placings, (likely + likely.mT) / 2
+    moved = np.diff(placings.of_items.indptr) > 0
+    moved = (moved if stay is None else moved & ~stay)[:, None]
+    otherwise = resp[placings.item]
     for _ in range(ROUNDS):
-        resp = np.where(judged, 0.5 * resp + 0.5 * answers.reassigned(resp, even), resp)
+        told = placings.told(otherwise, _steady(answers.tables(resp).chances(_steady(even))))
+        logits = placings.of_items @ told + np.log(resp.sum(0) + 1)
+        without = softmax(logits[placings.item] - told, axis=1)
+        resp = np.where(moved, 0.5 * resp + 0.5 * softmax(logits, axis=1), resp)
+        otherwise = np.where(moved[placings.item], 0.5 * otherwise + 0.5 * without, otherwise)
     return resp
 
 
@@ -130,11 +118,11 @@ def without_scraps(answers: Answers, resp: np.ndarray) -> np.ndarray:
     Items people slipped on gather in small clusters, and joining such a one to a single other is right for none of
     them. The smallest is tried first; the first that has to stay ends it.
     """
-    now = evidence(answers, resp)
+    now = _worth(answers, resp)
     while resp.shape[1] > 1:
         tried = _spread(answers, resp, int(_hard(resp).sum(0).argmin()))
-        then = evidence(answers, tried)
-        if then <= now:
+        then = _worth(answers, tried)
+        if then < now:
             break
         resp, now = tried, then
     return resp
@@ -142,21 +130,24 @@ def without_scraps(answers: Answers, resp: np.ndarray) -> np.ndarray:
 
 def evidence(answers: Answers, resp: np.ndarray) -> float:
     """Log probability of the answers and of who is in which cluster, memberships taken as whole."""
-    whole = _hard(resp)
-    whole = whole[:, whole.sum(0) > 0]
+    whole = _whole(resp)
     return _evidence(answers.tables(whole), answers.base, whole.sum(0))
 
 
 def _spread(answers: Answers, resp: np.ndarray, k: int) -> np.ndarray:
     """Without cluster k, its members where the answers put each of them; all others stay."""
-    own = (_hard(resp)[:, k] > 0)[:, None]
+    own = _hard(resp)[:, k] > 0
     rest = np.delete(resp, k, axis=1)
-    tables = answers.tables(_hard(np.where(own, 0, rest)))
-    likely = tables.chances(answers.base[:, None, None])
-    rest = np.where(own, 1 / rest.shape[1], rest)
-    for _ in range(ROUNDS):
-        rest = np.where(own, 0.5 * rest + 0.5 * answers.reassigned(rest, likely), rest)
-    return rest
+    likely = answers.tables(_hard(np.where(own[:, None], 0, rest))).chances(answers.base[:, None, None])
+    return memberships(answers, np.where(own[:, None], 1 / rest.shape[1], rest), likely, stay=~own)
+
+
+def _worth(answers: Answers, resp: np.ndarray) -> float:
+    """Log probability of where each item was put, given where all others were, and of who is in which cluster."""
+    whole = _whole(resp)
+    tables, member = answers.tables(whole), whole[answers.placings.item]
+    told = answers.placings.told(member, _steady(tables.chances(_expected(tables, answers.base))))
+    return float((told * member).sum()) - _price(tables, whole.sum(0))
 
 
 def _best_join(tables: Tables, base: np.ndarray, sizes: np.ndarray) -> tuple[float, int, int]:
@@ -170,24 +161,30 @@ def _evidence(tables: Tables, base: np.ndarray, sizes: np.ndarray) -> float:
     """Log probability of answers and memberships, workers' chances and cluster weights integrated out.
 
     A worker's chance is expected halfway between the worker's own rate and what all do with the two clusters: with a
-    single answer of each worker there is else too little to tell clusters apart by. What all do is fitted, which costs
-    half the logarithm of the judgements it is fitted to.
+    single answer of each worker there is else too little to tell clusters apart by.
     """
-    upper = np.triu_indices(len(sizes))
-    together, apart = tables.together[:, *upper], tables.apart[:, *upper]
-    likely = _expected(together, apart, base)
+    likely = _expected(tables, base)
     a, b = BEHIND * likely, BEHIND * (1 - likely)
-    answers = (betaln(together + a, apart + b) - betaln(a, b)).sum()
-    fitted = 0.5 * np.log1p(together.sum(0) + apart.sum(0)).sum()
+    answers = betaln(tables.together + a, tables.apart + b) - betaln(a, b)
+    return float(answers[:, *np.triu_indices(len(sizes))].sum()) - _price(tables, sizes)
+
+
+def _price(tables: Tables, sizes: np.ndarray) -> float:
+    """Of having these clusters: who is in which is one choice among many, and what all workers do with two clusters is
+    fitted, which costs half the logarithm of the judgements it is fitted to."""
+    upper = np.triu_indices(len(sizes))
+    fitted = 0.5 * np.log1p((tables.together + tables.apart).sum(0)[upper]).sum()
     K, N = len(sizes), sizes.sum()
-    return float(answers - fitted + gammaln(sizes + 1).sum() + gammaln(K) - gammaln(N + K))
+    return float(fitted - gammaln(sizes + 1).sum() - gammaln(K) + gammaln(N + K))
 
 
-def _expected(together: np.ndarray, apart: np.ndarray, base: np.ndarray) -> np.ndarray:
-    """(J, pairs of clusters) chances before a worker's own judgements on those are seen."""
-    rate = (together.sum() + 1) / (together.sum() + apart.sum() + 2)
-    of_all = (together.sum(0) + rate) / (together.sum(0) + apart.sum(0) + 1)
-    return np.clip((of_all + base[:, None]) / 2, EVEN / 2, 1 - EVEN / 2)
+def _expected(tables: Tables, base: np.ndarray) -> np.ndarray:
+    """(J, K, K) chances before a worker's own judgements on two clusters are seen."""
+    upper = np.triu_indices(tables.together.shape[1])
+    together, apart = (table[:, *upper].sum() for table in (tables.together, tables.apart))
+    rate = (together + 1) / (together + apart + 2)
+    of_all = (tables.together.sum(0) + rate) / ((tables.together + tables.apart).sum(0) + 1)
+    return np.clip((of_all + base[:, None, None]) / 2, EVEN / 2, 1 - EVEN / 2)
 
 
 def _folded(table: np.ndarray, k: int, m: int) -> np.ndarray:
@@ -209,3 +206,13 @@ def _merged(columns: np.ndarray, k: int, m: int) -> np.ndarray:
 def _hard(resp: np.ndarray) -> np.ndarray:
     """Whole memberships; items without any stay without."""
     return np.eye(resp.shape[1])[resp.argmax(1)] * (resp.sum(1, keepdims=True) > 0)
+
+
+def _whole(resp: np.ndarray) -> np.ndarray:
+    """Whole memberships in the clusters somebody is in."""
+    whole = _hard(resp)
+    return whole[:, whole.sum(0) > 0]
+
+
+def _steady(chance: np.ndarray) -> np.ndarray:
+    return np.clip(chance, EVEN, 1 - EVEN)

@@ -30,23 +30,27 @@ def found_clusters(beliefs: Beliefs, judged: np.ndarray, answers: Answers, rng: 
     best = _likeliest(answers, resps)
     again = {min(max(best.shape[1] + more, 1), int(judged.sum())) for more in AROUND}
     resps = [best, *(_settled(beliefs, answers, given_number(position, judged, K, rng)) for K in sorted(again))]
-    return of_members(position, without_scraps(answers, _likeliest(answers, resps)))
+    return _placed(beliefs, answers, of_members(position, without_scraps(answers, _likeliest(answers, resps))))
 
 
 def given_clusters(beliefs: Beliefs, judged: np.ndarray, answers: Answers, K: int, rng: np.random.Generator,
                    ) -> PlatonicClusters:
     """K clusters, their members by the answers."""
-    first = given_number(beliefs.position, judged, K, rng)
-    if first.K < 2:
-        return first
-    return of_members(beliefs.position, memberships(answers, first.probability, confusion(beliefs, first).normalised))
+    return _placed(beliefs, answers, given_number(beliefs.position, judged, K, rng))
+
+
+def _placed(beliefs: Beliefs, answers: Answers, first: PlatonicClusters) -> PlatonicClusters:
+    """The same clusters with members by the answers."""
+    return of_members(beliefs.position, _members(beliefs, answers, first)) if first.K > 1 else first
 
 
 def _settled(beliefs: Beliefs, answers: Answers, first: PlatonicClusters) -> np.ndarray:
     """(N, K) after reassigning members and joining what nobody tells apart."""
-    if first.K < 2:
-        return first.probability
-    return told_apart(answers, memberships(answers, first.probability, confusion(beliefs, first).normalised))
+    return told_apart(answers, _members(beliefs, answers, first)) if first.K > 1 else first.probability
+
+
+def _members(beliefs: Beliefs, answers: Answers, first: PlatonicClusters) -> np.ndarray:
+    return memberships(answers, first.probability, confusion(beliefs, first).normalised)
 
 
 def _likeliest(answers: Answers, resps: list[np.ndarray]) -> np.ndarray:
