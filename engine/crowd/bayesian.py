@@ -119,7 +119,7 @@ class BayesianCrowdClustering(ClusterMixin, BaseEstimator):
     def _polish(self, judgements: Judgements, work: Sweeping, found: Trial, rng: np.random.Generator) -> None:
         """Positions to their end, from those who look: a guesser's noise is otherwise fitted by items few judged."""
         starts = [found]
-        if self.guessers_below > 0 and self.gain_ >= STRUCTURED:
+        if self.guessers_below > 0 and self.gain_ >= STRUCTURED and self.n_clusters_ > 1:  # one explains nothing
             once = judgements.answers_per_worker() < JUDGED_BY
             self.looking_ = looking(self.worker_quality_, self.guessers_below) | once
         if not self.looking_.all():
