@@ -45,7 +45,7 @@ export function render({model}) {
   // The first change keeps the batch as it is, whatever is learnt meanwhile.
   let held = 0
   function hold() {
-    if (!picks.size || held === now().table) return
+    if (held === now().table) return
     held = now().table
     tell("hold")
   }
@@ -62,6 +62,7 @@ export function render({model}) {
   function begin(event, key) {
     if (byHand() || !sweep.at || picks.get(Number(sweep.at.dataset.id)) === NONE) return false
     meant = key
+    hold()
     sweep.begin(event)
     return true
   }
@@ -78,7 +79,7 @@ export function render({model}) {
   function said(image) {
     const at = picks.get(image.id) ?? 0
     if (at === NONE) return [h("span", {class: "none"}, byHand() ? "not this" : "none of these")]
-    if (image.named) return [h("i", {style: `background:${image.named}`}), image.label]
+    if (image.named && !at) return [h("i", {style: `background:${image.named}`}), image.label]
     const [, name, sure] = image.options[at]
     const words = at ? `${name}!` : image.label && image.label !== name ? `${image.label}, or ${name}?` : name
     return [h("i", {style: `background:${(!at && image.colour) || "var(--line)"}`}), words, at || now().queue === "sort" ? "" : ` ${percent(sure)}${image.possible > 1 ? `, 1 of ${image.possible}` : ""}`]
@@ -99,7 +100,7 @@ export function render({model}) {
       element.setAttribute("aria-selected", String(at !== 0))
       element.querySelector(".label").replaceChildren(...said(image))
     }
-    hold()
+    if (picks.size) hold()
     drawHead()
   }
 
