@@ -11,5 +11,5 @@ class LearnBoard(TellingInOrder):
     _module = "learn"
     _styles = ("parts", "review", "learn", "notice")
 
-    content = param.Dict(default={}, doc="What app.state.learn.content says.")
+    content = param.Dict(default={}, doc="What app.state.learn_views.content says.")
     hits = param.Dict(default={}, doc="{text, terms}: the terms for the letters typed.")

@@ -6,7 +6,8 @@ from typing import Any
 from app.components.learn_board import LearnBoard
 from app.components.notices import empty
 from app.pages.board_page import BoardPage, Told
-from app.state.learn import Learn, content
+from app.state.learn import Learn
+from app.state.learn_views import content
 from app.state.session import Session
 
 KEYS = [["Enter", "Accept the suggestions, with what you have changed"],

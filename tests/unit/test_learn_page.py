@@ -7,7 +7,8 @@ import pytest
 
 from app.pages.learn import LearnPage
 from app.state.app_state import AppState
-from app.state.learn import BATCH, SORTED, WHY, Learn, content
+from app.state.learn import BATCH, SORTED, WHY, Learn
+from app.state.learn_views import content
 from app.state.session import Session
 from engine.jobs import run_now
 from engine.labelling.agreement import conflicts
@@ -189,17 +190,22 @@ def test_what_is_named_while_it_lies_there_stays_and_is_not_accepted_otherwise(l
     assert set(terms[np.isin(now, images[:3])].tolist()) == {term} and np.isin(images, now).all()
 
 
-def test_a_table_somebody_has_begun_outlasts_what_is_learnt_meanwhile(learn, reef):
-    learn.queue = "varied"
-    page = LearnPage(learn)
-    before, number = [image["id"] for image in page.layout.content["images"]], page.layout.content["table"]
-    told(page, {"act": "hold"})
+def learn_forty_more(learn, reef):
+    """Elsewhere forty images are named one by one, and the model learns from them."""
     made, ids, truth, terms = reef
     free = np.setdiff1d(ids, learn.current()[0])[-40:]
     for image in free:
         made.labels.label(learn.who(), [image], terms[truth[np.searchsorted(ids, image)]])
     run_now(made, "learn")
     learn.session.changed(images=False)
+
+
+def test_a_table_somebody_has_begun_outlasts_what_is_learnt_meanwhile(learn, reef):
+    learn.queue = "varied"
+    page = LearnPage(learn)
+    before, number = [image["id"] for image in page.layout.content["images"]], page.layout.content["table"]
+    told(page, {"act": "hold"})
+    learn_forty_more(learn, reef)
     assert [image["id"] for image in content(learn)["images"]] == before
     told(page, {"act": "next"})
     assert content(learn)["table"] == number + 1
@@ -209,12 +215,7 @@ def test_what_nobody_looked_at_is_not_accepted(learn, reef):
     learn.queue = "margin"
     page = LearnPage(learn)
     number = page.layout.content["table"]
-    made, ids, truth, terms = reef
-    free = np.setdiff1d(ids, learn.current()[0])[-40:]
-    for image in free:
-        made.labels.label(learn.who(), [image], terms[truth[np.searchsorted(ids, image)]])
-    run_now(made, "learn")
-    learn.session.changed(images=False)
+    learn_forty_more(learn, reef)
     count = len(learn.current()[0])
     assert content(learn)["table"] == number + 1
     told(page, {"act": "accept", "otherwise": [], "table": number})
