@@ -61,7 +61,8 @@ def tables() -> Iterator[Table]:
     yield _guessers()
     yield _adaptive()
     if DATA.exists():
-        yield _real()
+        yield _real("Bluebirds", bluebirds())
+        yield _real("Ducks", ducks())
 
 
 def _bayesian() -> BayesianCrowdClustering:
@@ -192,44 +193,73 @@ def _reached(course: list[tuple[int, float]], wanted: float) -> int:
     return MOST
 
 
-def _real() -> Table:
-    """39 people's yes or no on 108 pictures of two birds, as sortings of 18 pictures into two groups."""
-    judged, truth = bluebirds()
+def _real(name: str, answers: "RealAnswers") -> Table:
+    """Yes or no on pictures, as sortings of 18 pictures into two groups; all methods are given all answers, held-out
+    judgements are foretold by models fitted to the others."""
+    judged, truth, kinds = answers.judgements(), answers.truth, len(np.unique(answers.truth))
     rest, held = judged.split(0.2, np.random.default_rng(0))
-    rows = [["majority of yes or no on each picture", adjusted_rand(truth, yes_or_no()), float("nan")]]
+
+    def row(method: str, labels: np.ndarray, foretold: float = float("nan")) -> list:
+        return [method, adjusted_rand(truth, labels), variation_of_information(truth, labels), foretold]
+
+    rows = [row("majority of yes or no on each picture", answers.mostly_yes())]
     for weight in (1.0, 0.3, 0.1):
-        model = BayesianCrowdClustering(dimensions=(1, 2, 3), judgement_weight=weight, random_state=0).fit(rest)
-        rows.append([f"Bayes, weight {weight:g} (K = {model.n_clusters_}, D = {model.n_dimensions_})",
-                     adjusted_rand(truth, model.labels_), model.score(held)])
-    two = BayesianCrowdClustering(dimensions=(1, 2, 3), judgement_weight=0.3, n_clusters=2, random_state=0).fit(rest)
-    rows.append(["Bayes, weight 0.3, K = 2 given", adjusted_rand(truth, two.labels_), two.score(held)])
-    others = {"worker NMF": FactorizationCrowdClustering(2, random_state=0).fit(rest).labels_,
-              "average linkage": average_linkage(rest, 2), "majority of pairs": majority(rest),
-              "spectral": spectral_clusters(rest, 2, np.random.default_rng(0))}
-    rows += [[name, adjusted_rand(truth, labels), float("nan")] for name, labels in others.items()]
+        settings = {"dimensions": (1, 2, 3), "judgement_weight": weight, "random_state": 0}
+        found = BayesianCrowdClustering(**settings).fit(judged)
+        rows.append(row(f"Bayes, weight {weight:g} (K = {found.n_clusters_}, D = {found.n_dimensions_})", found.labels_,
+                        BayesianCrowdClustering(**settings).fit(rest).score(held)))
+    given = BayesianCrowdClustering(dimensions=(1, 2, 3), n_clusters=kinds, random_state=0).fit(judged)
+    rows.append(row(f"Bayes, weight 1, K = {kinds} given", given.labels_))
+    rows += [row(f"{method}, K given", find(judged, kinds)) for method, find in TOLD_K.items()]
+    rows.append(row("majority of pairs", majority(judged)))
     rate = rest.same.mean()
     base = float(np.where(held.same, np.log(rate), np.log(1 - rate)).mean())
-    return Table("Bluebirds, real answers", ["method", "ARI to the two kinds", "log p of held-out judgements"], rows,
-                 [f"Base rate alone: {base:.3f}. The first line knows the question, the others only who belongs with "
-                  "whom."])
+    return Table(f"{name}, real answers: {len(truth)} pictures of {kinds} kinds, {len(answers.said)} people", (
+        "method", "ARI", "VI (nats)", "log p of held-out judgements"), rows, [
+        f"Base rate alone: {base:.3f}. The first line knows the question, the others only who belongs with whom."])
 
 
-def bluebirds(size: int = 18) -> tuple[Judgements, np.ndarray]:
-    said, truth = _read()
-    sortings, rng = [], np.random.default_rng(0)
-    for worker, row in enumerate(said):
-        for part in np.array_split(rng.permutation(len(truth)), len(truth) // size):
-            sortings.append(Sorting(worker, part.tolist(), row[part].tolist()))
-    return judgements_of(sortings, len(truth), len(said)).judgements, truth
+TOLD_K: dict[str, Callable[[Judgements, int], np.ndarray]] = {
+    "worker NMF": lambda judged, k: FactorizationCrowdClustering(k, starts=3, random_state=0).fit(judged).labels_,
+    "consensus NMF": lambda judged, k: consensus_factors(judged, k, starts=3, random_state=0),
+    "co-association, average linkage": average_linkage,
+    "co-association, spectral": lambda judged, k: spectral_clusters(judged, k, np.random.default_rng(0)),
+}
 
 
-def yes_or_no() -> np.ndarray:
-    return (_read()[0].mean(0) > 0.5).astype(int)
+@dataclass(frozen=True)
+class RealAnswers:
+    """What each person (J, N) said of each picture: 1 yes, 0 no, -1 not asked; the kind (N,) of each."""
+
+    said: np.ndarray
+    truth: np.ndarray
+
+    def judgements(self, size: int = 18) -> Judgements:
+        sortings, rng = [], np.random.default_rng(0)
+        for worker, row in enumerate(self.said):
+            asked = rng.permutation(np.flatnonzero(row >= 0))
+            for part in np.array_split(asked, max(len(asked) // size, 1)):
+                sortings.append(Sorting(worker, part.tolist(), row[part].tolist()))
+        return judgements_of(sortings, self.said.shape[1], len(self.said)).judgements
+
+    def mostly_yes(self) -> np.ndarray:
+        asked = self.said >= 0
+        return ((self.said * asked).sum(0) > 0.5 * asked.sum(0)).astype(int)
 
 
-def _read() -> tuple[np.ndarray, np.ndarray]:
+def bluebirds() -> RealAnswers:
+    """Of two kinds of bird: is it this one?"""
     answers = yaml.safe_load((DATA / "bluebirds_labels.yaml").read_text(encoding="utf-8"))
     truth = yaml.safe_load((DATA / "bluebirds_gt.yaml").read_text(encoding="utf-8"))
     pictures = sorted(truth)
-    said = np.array([[bool(answers[worker][name]) for name in pictures] for worker in sorted(answers)])
-    return said, np.array([int(truth[name]) for name in pictures])
+    said = [[int(answers[worker][name]) for name in pictures] for worker in sorted(answers)]
+    return RealAnswers(np.array(said), np.array([int(truth[name]) for name in pictures]))
+
+
+def ducks() -> RealAnswers:
+    """Of three kinds of duck, a bird like them, and none at all: is it a duck?"""
+    picture, worker, label = np.loadtxt(DATA / "ducks_labels.txt", skiprows=1, dtype=int).T
+    kinds = yaml.safe_load((DATA / "ducks_classes.yaml").read_text(encoding="utf-8"))["labels"]
+    said = np.full((worker.max() + 1, len(kinds)), -1)
+    said[worker, picture] = label
+    return RealAnswers(said, np.array([kinds[number] for number in range(len(kinds))]))
