@@ -214,6 +214,9 @@ def read(
     file: Annotated[Path, typer.Argument(help="CSV with task, worker, item, group; or first, second, worker, same.")],
     method: Annotated[str, typer.Option(help="bayes or nmf.")] = "bayes",
     clusters: Annotated[int | None, typer.Option(help="Number of clusters, where it is known.")] = None,
+    weight: Annotated[float, typer.Option(
+        help="How much each judgement counts: 0.3 for answers of yes or no, of which few decisions make many "
+             "pairs.")] = 1.0,
     seed: Annotated[int, typer.Option(help="The same seed gives the same clusters.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
@@ -230,7 +233,7 @@ def read(
         raise fail(str(file), f"cannot be read ({error.strerror})", "check the path") from error
     found = read_judgements(table, source=file.name)
     model = (FactorizationCrowdClustering(clusters, random_state=seed) if method == "nmf" else
-             BayesianCrowdClustering(n_clusters=clusters, random_state=seed))
+             BayesianCrowdClustering(n_clusters=clusters, judgement_weight=weight, random_state=seed))
     labels = model.fit_predict(found.judgements).tolist()
     for problem in found.problems:
         typer.echo(f"Note: {problem}", err=True)

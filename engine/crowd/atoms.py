@@ -51,13 +51,15 @@ class Answers:
     placings: Placings
 
     @classmethod
-    def of(cls, judgements: Judgements) -> "Answers":
+    def of(cls, judgements: Judgements, weight: float = 1.0) -> "Answers":
+        """With `weight` each judgement counts for so much less, here as where positions are learnt."""
         N = judgements.n_items
         a, b = judgements.first.astype(np.int64), judgements.second.astype(np.int64)
         worker = judgements.worker.astype(np.int64)
         key, group = np.unique(np.concatenate([worker * N + a, worker * N + b]), return_inverse=True)
         other, same = np.concatenate([b, a]), np.concatenate([judgements.same] * 2)
-        parts = (csr_array((np.full(chosen.sum(), TEMPER), (group[chosen], other[chosen])), shape=(len(key), N))
+        shape, counts = (len(key), N), TEMPER * weight
+        parts = (csr_array((np.full(chosen.sum(), counts), (group[chosen], other[chosen])), shape=shape)
                  for chosen in (same, ~same))
         positive = np.bincount(judgements.worker, judgements.same, minlength=judgements.n_workers)
         base = (positive + 1) / (judgements.per_worker() + 2)

@@ -156,7 +156,7 @@ class BayesianCrowdClustering(ClusterMixin, BaseEstimator):
         trusted = _by(self.looking_, judgements)
         if len(trusted) > WEIGHED:
             trusted = trusted.split(WEIGHED / len(trusted), rng)[1]
-        answers = Answers.of(trusted)
+        answers = Answers.of(trusted, self.judgement_weight)
         if self.n_clusters is not None:
             return given_clusters(self.beliefs_, judged, answers, self.n_clusters, rng)
         return found_clusters(self.beliefs_, judged, answers, rng, width=self.width, on_step=on_step)

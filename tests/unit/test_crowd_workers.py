@@ -156,6 +156,14 @@ def test_clusters_that_one_worker_tells_apart_are_kept():
     assert told_apart(answers, np.eye(4)[truth]).shape == (40, 4)
 
 
+def test_judgements_that_count_less_tell_less_apart():
+    rng = np.random.default_rng(0)
+    truth = np.arange(40) % 4
+    judged = sorted_answers(truth, 2, rng, 0.02)
+    found = [told_apart(Answers.of(judged, weight), np.eye(4)[truth]).shape[1] for weight in (1.0, 0.3, 0.001)]
+    assert found[0] == found[1] == 4 > found[2]
+
+
 def test_an_item_in_the_wrong_cluster_is_brought_home_by_the_answers():
     rng = np.random.default_rng(0)
     truth = np.arange(40) % 2
