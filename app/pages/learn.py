@@ -12,7 +12,7 @@ from app.state.session import Session
 
 KEYS = [["Enter", "Accept the suggestions, with what you have changed"],
         ["Click", "The next likely term; at last: none of them"],
-        ["1 to 9, 0, A to Z", "Name what you point at, or what is marked, with your favourite"],
+        ["0–9 A–Z", "Name what you point at, or what is marked, with your favourite"],
         ["held", "Name all you sweep over; only the middle of an image counts"],
         ["e", "The same with the chosen term"], ["l", "Choose a term by its first letters"],
         ["Arrows", "Point without a mouse"], ["Drag", "Mark images side by side"],

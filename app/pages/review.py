@@ -11,7 +11,7 @@ from app.state.review_views import content
 from app.state.session import Session
 
 KEYS = [["Enter", "Name the cluster, or end the check"], ["l", "Choose a term by its first letters"],
-        ["1 to 9, 0, A to Z", "Choose your favourite; a free key takes the chosen term"],
+        ["0–9 A–Z", "Choose your favourite; a free key takes the chosen term"],
         ["a", "Take the suggested name"],
         ["n", "Next cluster"], ["← →", "Pages of the cluster"], ["x", "Extend: rank all other images for the term"],
         ["f j", "All of the page belong, or not"], ["b", "Take the last answer back"],

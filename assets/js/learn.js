@@ -13,6 +13,7 @@ const WIDTH = 232
 const HEIGHT = 120
 const NONE = -1 // of the suggestions: none of them
 const SMALL = 84 // pixels that a tile to be sorted takes at least
+const GAP = 3 // between them, as in the style sheet
 const ARROWS = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"]
 
 export function render({model}) {
@@ -121,12 +122,20 @@ export function render({model}) {
     drawSide()
   }
 
+  // As few columns as show them all at once, unless they would get too small: then the page is scrolled.
+  function columns(number) {
+    const {clientWidth: width, clientHeight: height} = grid
+    const most = Math.min(Math.max(Math.floor(width / SMALL), 3), 40)
+    for (let count = 3; count < most; count++) if (Math.ceil(number / count) * (0.75 * width / count + GAP) <= height) return count
+    return most
+  }
+
   // Images to be sorted are laid out for as many columns as there is room for, and not shown before they are.
   let asked = 0
   function fit() {
-    if (!grid.clientWidth) return
-    const count = Math.min(Math.max(Math.floor(grid.clientWidth / SMALL), 3), 40)
-    grid.classList.toggle("waiting", now().queue === "sort" && count !== now().columns)
+    if (!grid.clientWidth || now().queue !== "sort") return grid.classList.remove("waiting")
+    const count = columns(images().length)
+    grid.classList.toggle("waiting", count !== now().columns)
     if (count === now().columns || count === asked) return
     asked = count
     tell("columns", {count})
