@@ -60,10 +60,11 @@ def sets_of_terms(workspace: "Workspace", error: float, csv: Path | None) -> dic
 
     found = SuggestionStore(workspace.folder).get()
     free = (~found.labelled).nonzero()[0]
-    sizes = found.sets(free, error).sum(1)
+    sets = found.sets(free, error)
+    sizes = sets.sum(1)
     if csv:
         names = {term.id: " > ".join(term.path) for term in workspace.vocabularies.all_terms()}
-        written(csv, as_csv(found, free, error, workspace.library.locate(found.image_ids[free]), names))
+        written(csv, as_csv(found, free, sets, workspace.library.locate(found.image_ids[free]), names))
     return {"error": error, "images": len(free), "mean_size": float(sizes.mean()) if len(free) else 0.0,
             "single": float((sizes == 1).mean()) if len(free) else 0.0}
 

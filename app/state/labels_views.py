@@ -10,10 +10,10 @@ from app.state import cover
 from app.state.event_words import told
 from app.state.exporting import exports
 from app.state.labels import PARTS, Labels
+from app.state.terms import open_conflicts, standing_events
 from engine.labelling.agreement import (
     Opinions,
     cohen_kappa,
-    conflicts,
     confusion,
     fleiss_kappa,
     opinions,
@@ -90,13 +90,12 @@ def _links(labels: Labels, source: int, target: int) -> dict[str, list[Any]]:
 
 
 def _people(labels: Labels) -> dict[str, Any]:
-    events = labels.app.kept("standing events", lambda: standing(labels.app.workspace.labels.events()))
-    found = labels.app.kept("opinions", lambda: opinions(events))
+    found = labels.app.kept("opinions", lambda: opinions(standing_events(labels.app)))
     names = {person.id: person.name for person in labels.app.workspace.people.all()}
     images, _, table = votes(found)
     pairs = _pairs(found, names)
     chosen = [pair["ids"] for pair in pairs if pair["ids"] == sorted(labels.people)] or [pair["ids"] for pair in pairs]
-    open_ = labels.app.kept("conflicts", lambda: conflicts(events))
+    open_ = open_conflicts(labels.app)
     return {"pairs": pairs, "several": len(images), "fleiss": _kappa(fleiss_kappa, table) if len(table) else None,
             "confusion": _confusion(labels, found, chosen[0], names) if chosen else None,
             "conflict_count": len(open_), "conflicts": _conflicts(labels, open_[:SHOWN], names)}

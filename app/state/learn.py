@@ -9,10 +9,10 @@ import param
 
 from app.state.app_state import AppState
 from app.state.session import Session
-from app.state.terms import all_terms, current_terms
+from app.state.suggested import suggestions
+from app.state.terms import all_terms, current_terms, open_conflicts
 from engine.jobs.learn import material_of
 from engine.labelling.accepting import accept_sure, suggestion_acts
-from engine.labelling.agreement import conflicts
 from engine.labelling.alike import alike
 from engine.labelling.cover_report import evidence, next_to_label
 from engine.labelling.material import Material, said
@@ -20,7 +20,6 @@ from engine.labelling.queues import QUEUES, Candidates, by_disagreement, doubted
 from engine.labelling.sorting import laid_out, likeness, page_to_sort
 from engine.labelling.suggestion_store import Suggestions, SuggestionStore
 from engine.problems import fail
-from engine.workspace.events import standing
 from engine.workspace.labels import Act
 from engine.workspace.vocabularies import Term
 
@@ -52,7 +51,7 @@ class Table:
     of: tuple[str, int]    # queue and batch
     found: Suggestions
     places: np.ndarray     # rows of `found`
-    labelled: np.ndarray   # ids of those that had a label when they were put here
+    labelled: frozenset[int]  # ids of those that had a label when they were put here
 
     @property
     def ids(self) -> np.ndarray:
@@ -87,7 +86,7 @@ class Learn(param.Parameterized):
     # --- what there is
 
     def suggestions(self) -> Suggestions | None:
-        return self.app.kept("suggestions", SuggestionStore(self.app.workspace.folder).get)
+        return suggestions(self.app)
 
     def found(self) -> Suggestions:
         found = self.suggestions()
@@ -116,18 +115,31 @@ class Learn(param.Parameterized):
         if held is None or held.of != (self.queue, self.batch) or (learnt_more and not self._touched):
             if held is None or held.of[0] != self.queue:
                 self._passed = NOTHING
-            places, images = self._chosen(), self.current()[0]
+            places = self._chosen()
             number = held.number + 1 if held else 1
             self._table = Table(number, (self.queue, self.batch), found, places,
-                                np.intersect1d(found.image_ids[places], images))
+                                frozenset(self.labels_of(found.image_ids[places])))
             self._touched = False
             self._lay_out()
         return self._table
 
-    def named_since(self) -> np.ndarray:
+    def labels_of(self, ids: np.ndarray) -> dict[int, int]:
+        """{image: term} of those that have a label; the labelled may be millions, so they are looked up."""
+        images, terms = self.current()
+        at = np.searchsorted(images, ids)
+        there = at < len(images)
+        there[there] = images[at[there]] == ids[there]
+        return dict(zip(ids[there].tolist(), terms[at[there]].tolist(), strict=True))
+
+    def named_since(self) -> set[int]:
         """Ids of images of the table that got their label while they lay there."""
         table = self.table()
-        return np.setdiff1d(np.intersect1d(table.ids, self.current()[0]), table.labelled)
+        return self.labels_of(table.ids).keys() - table.labelled
+
+    def possible(self) -> float:
+        """How many terms an image may have, on average over images without a label, if the share wanted of such sets
+        shall hold the true one."""
+        return self.app.kept(("possible", self.wanted), self._possible)
 
     # --- acts
 
@@ -136,15 +148,6 @@ class Learn(param.Parameterized):
         if not self.learning():
             self.app.queue.add("learn")
         self.step += 1
-
-    def possible(self) -> float:
-        """How many terms an image may have, on average over images without a label, if the share wanted of such sets
-        shall hold the true one."""
-        found = self.found()
-        free = np.flatnonzero(~np.asarray(found.labelled))
-        some = free[:: max(len(free) // GROUPED, 1)]
-        return self.app.kept(("possible", self.wanted), lambda: float(
-            found.sets(some, 1 - self.wanted).sum(1).mean()) if len(some) else 1.0)
 
     def hold(self) -> None:
         """Keeps the table as it is: somebody has begun to say something of it."""
@@ -165,10 +168,10 @@ class Learn(param.Parameterized):
         found, places, ids = table.found, table.places, table.ids
         rule = {"queue": self.queue, "batch": self.batch}
         out = np.isin(ids, list(otherwise))
-        as_suggested = ~out & ~np.isin(ids, self.named_since())
-        acts = [*suggestion_acts(found, places[as_suggested & ~self._in_conflict(ids)], rule),
-                *(replace(act, why="resolved")
-                  for act in suggestion_acts(found, places[as_suggested & self._in_conflict(ids)], rule))]
+        as_suggested, disputed = ~out & ~np.isin(ids, list(self.named_since())), self._in_conflict(ids)
+        settled = suggestion_acts(found, places[as_suggested & disputed], rule)
+        acts = [*suggestion_acts(found, places[as_suggested & ~disputed], rule),
+                *(replace(act, why="resolved") for act in settled)]
         given = {int(image): otherwise[int(image)] for image in ids[out]}
         why = "resolved" if self.queue == "disputed" else "manual"
         acts += [Act("label", _ids_of(given, term), why, term, found.facts["run"], rule)
@@ -240,6 +243,12 @@ class Learn(param.Parameterized):
         self.term = self.app.workspace.vocabularies.term(term_id).id
 
     # --- inside
+
+    def _possible(self) -> float:
+        found = self.found()
+        free = np.flatnonzero(~np.asarray(found.labelled))
+        some = free[:: max(len(free) // GROUPED, 1)]
+        return float(found.sets(some, 1 - self.wanted).sum(1).mean()) if len(some) else 1.0
 
     def _chosen(self) -> np.ndarray:
         found = self.found()
@@ -336,8 +345,7 @@ class Learn(param.Parameterized):
 
     def _in_conflict(self, ids: np.ndarray) -> np.ndarray:
         """Which images people call differently (n,) bool."""
-        found = self.app.kept("conflicts", lambda: conflicts(standing(self.app.workspace.labels.events())))
-        return np.isin(ids, [conflict.image for conflict in found])
+        return np.isin(ids, [conflict.image for conflict in open_conflicts(self.app)])
 
     def _said(self, text: str, *, undo: bool = True) -> None:
         self.session.changed(images=False)

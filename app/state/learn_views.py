@@ -8,11 +8,11 @@ import numpy as np
 from app.state.colours import distinct
 from app.state.learn import WHY, Learn
 from app.state.review_views import favourites
+from app.state.terms import standing_events
 from engine.labelling.accepting import acceptable
 from engine.labelling.forecast import forecast
 from engine.labelling.pace import pace
 from engine.labelling.suggestion_store import Suggestions
-from engine.workspace.events import standing
 
 OPTIONS = 3      # suggestions of an image that clicks go through
 
@@ -39,7 +39,7 @@ def content(learn: Learn) -> dict[str, Any]:
 def _spent(learn: Learn) -> float | None:
     """Seconds this person has worked on labels, without the pauses."""
     person = learn.session.who()
-    return pace(standing(learn.app.workspace.labels.events()), person.id).seconds if person else None
+    return pace(standing_events(learn.app), person.id).seconds if person else None
 
 
 def _expected(learn: Learn) -> dict[str, Any] | None:
@@ -51,7 +51,7 @@ def _expected(learn: Learn) -> dict[str, Any] | None:
     person = learn.session.who()
     seconds = None
     if person and told.labels is not None:
-        mine = pace(standing(learn.app.workspace.labels.events()), person.id)
+        mine = pace(standing_events(learn.app), person.id)
         seconds = mine.seconds_left(max(told.labels - past[-1]["labels"], 0))
     return {"labels": told.labels, "seconds": seconds}
 
@@ -60,7 +60,7 @@ def _tiles(learn: Learn, colours: Mapping[int, str]) -> list[dict[str, Any]]:
     """Every image on the table with its likeliest terms, the first as its suggestion: [id, name, share]; and the label
     it has, which it may have got just now."""
     table, names = learn.table(), learn.terms()
-    given, since = _labels_of(learn, table.ids), set(learn.named_since().tolist())
+    given, since = learn.labels_of(table.ids), learn.named_since()
     P = np.asarray(table.found.probabilities[table.places], np.float64)
     order = np.argsort(-P, axis=1, kind="stable")[:, :OPTIONS]
     possible = table.found.sets(table.places, 1 - learn.wanted).sum(1).tolist()
@@ -72,17 +72,12 @@ def _tiles(learn: Learn, colours: Mapping[int, str]) -> list[dict[str, Any]]:
             for image, mine, among in zip(table.ids.tolist(), options, possible, strict=True)]
 
 
-def _labels_of(learn: Learn, ids: np.ndarray) -> dict[int, int]:
-    """{image: term} of those that have a label."""
-    images, terms = learn.current()
-    at = np.searchsorted(images, ids)
-    there = at < len(images)
-    there[there] = images[at[there]] == ids[there]
-    return dict(zip(ids[there].tolist(), terms[at[there]].tolist(), strict=True))
-
-
 def _colours(learn: Learn) -> dict[int, str]:
     """A colour for every term that labels give or the model suggests: its own, or one that tells it from the others."""
+    return learn.app.kept("colours of terms", lambda: _coloured(learn))
+
+
+def _coloured(learn: Learn) -> dict[int, str]:
     found = learn.suggestions()
     used = np.union1d(learn.current()[1], found.terms if found else []).astype(int).tolist()
     names = learn.terms()

@@ -7,6 +7,8 @@ import numpy as np
 
 from app.state.app_state import AppState
 from app.state.atlas import NONE, placed
+from engine.labelling.agreement import Conflict, conflicts
+from engine.workspace.events import Event, standing
 from engine.workspace.vocabularies import Term
 
 
@@ -34,6 +36,16 @@ def all_terms(app: AppState) -> Mapping[int, Term]:
 def current_terms(app: AppState) -> tuple[np.ndarray, np.ndarray]:
     """(ids of the labelled images, the term of each)."""
     return app.kept("current terms", app.workspace.labels.current_terms)
+
+
+def standing_events(app: AppState) -> list[Event]:
+    """Acts that nobody has taken back, oldest first."""
+    return app.kept("standing events", lambda: standing(app.workspace.labels.events()))
+
+
+def open_conflicts(app: AppState) -> list[Conflict]:
+    """Images people call differently."""
+    return app.kept("conflicts", lambda: conflicts(standing_events(app)))
 
 
 def _read(app: AppState) -> Labelled:

@@ -12,15 +12,15 @@ from engine.labelling.suggestion_store import Suggestions
 HEADER = ("path", "term", "confidence", "possible", "terms")
 
 
-def as_csv(found: Suggestions, places: np.ndarray, error: float, paths: Mapping[int, Path],
+def as_csv(found: Suggestions, places: np.ndarray, sets: np.ndarray, paths: Mapping[int, Path],
            names: Mapping[int, str]) -> str:
-    """One row an image by place; `possible` counts the terms among which the true one is but for a share `error`, and
-    `terms` lists them, likeliest first, separated by |."""
+    """One row an image by place; `possible` counts the terms in its set (n, K) bool, and `terms` lists them, likeliest
+    first, separated by |."""
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
     table.writerow(HEADER)
     best, sure = found.best()
-    sets, order = found.sets(places, error), np.argsort(-np.asarray(found.probabilities[places]), axis=1, kind="stable")
+    order = np.argsort(-np.asarray(found.probabilities[places]), axis=1, kind="stable")
     for row, place in enumerate(places.tolist()):
         possible = [names[int(found.terms[at])] for at in order[row] if sets[row, at]]
         table.writerow([paths[int(found.image_ids[place])], names[int(best[place])], f"{sure[place]:.4f}",

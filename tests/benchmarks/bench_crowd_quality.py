@@ -40,12 +40,15 @@ def bayes(judged: Judgements) -> np.ndarray:
     return _bayesian().fit(judged).labels_
 
 
+TOLD_K: dict[str, Callable[[Judgements, int], np.ndarray]] = {
+    "worker NMF": lambda judged, k: FactorizationCrowdClustering(k, starts=3, random_state=0).fit(judged).labels_,
+    "consensus NMF": lambda judged, k: consensus_factors(judged, k, starts=3, random_state=0),
+    "co-association, average linkage": average_linkage,
+    "co-association, spectral": lambda judged, k: spectral_clusters(judged, k, np.random.default_rng(0)),
+}
 METHODS: dict[str, Method] = {
     "Bayes, K found": bayes,
-    "worker NMF, K given": lambda judged: FactorizationCrowdClustering(K, starts=3, random_state=0).fit(judged).labels_,
-    "consensus NMF, K given": lambda judged: consensus_factors(judged, K, starts=3, random_state=0),
-    "co-association, average linkage, K given": lambda judged: average_linkage(judged, K),
-    "co-association, spectral, K given": lambda judged: spectral_clusters(judged, K, np.random.default_rng(0)),
+    **{f"{name}, K given": (lambda judged, find=find: find(judged, K)) for name, find in TOLD_K.items()},
     "majority": majority,
 }
 CROWDS = {  # beside the 15 % guessers of the first table
@@ -218,14 +221,6 @@ def _real(name: str, answers: "RealAnswers") -> Table:
         "method", "ARI", "VI (nats)", "log p of held-out judgements"), rows, [
         f"Base rate alone: {base:.3f}. The first line knows the question, the others only who belongs with whom. The "
         "153 pairs of an answer come from 18 decisions: at weight 1 they count for far more than they are."])
-
-
-TOLD_K: dict[str, Callable[[Judgements, int], np.ndarray]] = {
-    "worker NMF": lambda judged, k: FactorizationCrowdClustering(k, starts=3, random_state=0).fit(judged).labels_,
-    "consensus NMF": lambda judged, k: consensus_factors(judged, k, starts=3, random_state=0),
-    "co-association, average linkage": average_linkage,
-    "co-association, spectral": lambda judged, k: spectral_clusters(judged, k, np.random.default_rng(0)),
-}
 
 
 @dataclass(frozen=True)
