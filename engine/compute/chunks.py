@@ -1,20 +1,21 @@
-"""Arrays cut into runs of rows: held in memory, or left in a file that whoever needs the rows maps for himself."""
+"""Arrays divided into blocks of rows. The rows are in memory, or in a file that each worker maps itself."""
 
 import os
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
-from engine.problems import fail
+from benthoscope.engine.problems import fail
 
-ROWS = 20_000  # few big chunks: a task on a cluster costs some 20 ms, whatever it does
+ROWS = 20_000  # few large chunks, because a task on a cluster has an overhead of about 20 ms
 
 
-@dataclass(frozen=True, eq=False)  # told apart by identity: a cluster remembers which chunks it already holds
+@dataclass(frozen=True, eq=False)  # compared by identity, because a cluster remembers which chunks it holds
 class RowChunk:
-    """Rows start to stop of an array. Only these rows travel when it is sent to another process."""
+    """Rows start to stop of an array. Only these rows are sent to another process."""
 
     source: np.ndarray | Path
     start: int
@@ -25,11 +26,11 @@ class RowChunk:
 
     @property
     def travels_light(self) -> bool:
-        """True where the receiver reads the rows from a file himself."""
+        """Return whether the receiver reads the rows from a file itself."""
         return isinstance(self.source, Path)
 
     def read(self) -> np.ndarray:
-        """The rows, as a view that must not be written to."""
+        """Return the rows as a read-only view."""
         if isinstance(self.source, Path):
             return _mapped(self.source, _stamp(self.source))[self.start : self.stop]
         return self.source[self.start : self.stop]
@@ -42,22 +43,22 @@ class RowChunk:
 
 @dataclass(frozen=True)
 class _Shifted:
-    """Rows that left their array behind but keep their numbers."""
+    """Rows without their array, which keep their row numbers."""
 
-    held: np.ndarray
+    rows: np.ndarray
     start: int
 
-    def __getitem__(self, wanted: slice) -> np.ndarray:
-        return self.held[wanted.start - self.start : wanted.stop - self.start]
+    def __getitem__(self, rows_slice: slice) -> np.ndarray:
+        return self.rows[rows_slice.start - self.start : rows_slice.stop - self.start]
 
 
 Rows = np.ndarray | str | os.PathLike
 
 
 def rows(source: Rows, size: int = ROWS, start: int = 0, stop: int | None = None) -> list[RowChunk]:
-    """Cuts rows start to stop of an array, a memmap or a .npy file into chunks of at most `size` rows, in order."""
+    """Divide rows start to stop of an array, a memmap or a .npy file into chunks of at most `size` rows, in order."""
     if size < 1:
-        raise fail("size", f"{size} rows a chunk", "give a positive number of rows")
+        raise fail("size", f"{size} rows per chunk", "give a positive number of rows")
     origin = _origin(source)
     count = len(_mapped(origin, _stamp(origin))) if isinstance(origin, Path) else len(origin)
     last = count if stop is None else min(stop, count)
@@ -65,7 +66,7 @@ def rows(source: Rows, size: int = ROWS, start: int = 0, stop: int | None = None
 
 
 def _origin(source: Rows) -> np.ndarray | Path:
-    """A whole .npy file goes by its path, even where it comes as a memmap; everything else by its values."""
+    """Return the path of a complete .npy file, also for a memmap of it; otherwise the values."""
     if isinstance(source, np.ndarray):
         return source
     path = Path(source).absolute()
@@ -75,14 +76,15 @@ def _origin(source: Rows) -> np.ndarray | Path:
 
 
 def _stamp(path: Path) -> tuple[int, int]:
-    found = path.stat()
-    return found.st_mtime_ns, found.st_size
+    status = path.stat()
+    return status.st_mtime_ns, status.st_size
 
 
-@lru_cache(maxsize=64)  # opening a map anew for each chunk would cost more than reading it
+@lru_cache(maxsize=64)  # opening a map for each chunk would take longer than reading it
 def _mapped(path: Path, stamp: tuple[int, int]) -> np.ndarray:
     return np.load(path, mmap_mode="r", allow_pickle=False)
 
 
-def _received(held: np.ndarray, start: int, stop: int) -> RowChunk:
-    return RowChunk(_Shifted(held, start), start, stop)
+def _received(rows: np.ndarray, start: int, stop: int) -> RowChunk:
+    shifted = cast(np.ndarray, _Shifted(rows, start))  # `read` only slices it
+    return RowChunk(shifted, start, stop)

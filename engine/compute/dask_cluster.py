@@ -1,28 +1,33 @@
-"""The same call on a Dask cluster: chunks stay on the workers between calls, only parameters and sums travel."""
+"""The backend for a Dask cluster: chunks stay on the workers between calls; only parameters and sums are
+transferred."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from engine.compute.chunks import RowChunk
-from engine.compute.threads import blas_threads
-from engine.problems import fail
+from benthoscope.engine.compute.backends import blas_threads
+from benthoscope.engine.compute.chunks import RowChunk
+from benthoscope.engine.optional_dependencies import import_optional
+from benthoscope.engine.problems import fail
 
-TRIES = 4       # a call is begun anew when workers died under it; more deaths than this are no accident
-PATIENCE = 60   # seconds to wait for the first worker, and for one to come back
+TRIES = 4  # attempts of a call after workers died; more failures have a systematic cause
+PATIENCE = 60  # seconds to wait for the first worker, and for a worker to return
 
 
 class DaskCluster:
-    """Runs on the workers of the scheduler at `address`. Workers that die are survived: their share is done again."""
+    """Runs on the workers of the scheduler at `address`. The work of workers that die is repeated."""
 
     def __init__(self, address: str, *, patience: float = PATIENCE):
-        distributed = _distributed()
+        distributed = import_optional("distributed")
         self.address, self.patience = address, patience
         try:
             self._client = distributed.Client(address, timeout=patience, set_as_default=False)
         except (OSError, ValueError) as error:
-            raise fail(address, f"no Dask scheduler answers ({error})",
-                       "start one with `dask scheduler --port 8786` and give tcp://HOST:8786") from error
+            raise fail(
+                address,
+                f"no Dask scheduler answers ({error})",
+                "start one with `dask scheduler --port 8786` and give tcp://HOST:8786",
+            ) from error
         self._resident: WeakKeyDictionary[RowChunk, Any] = WeakKeyDictionary()
         self._await_workers()
 
@@ -39,18 +44,25 @@ class DaskCluster:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def map(self, chunks: Sequence, function: Callable, *shared: Any,
-            after_each: Callable[[], None] | None = None) -> Iterator:
+    def map(
+        self, chunks: Sequence, function: Callable, *shared: Any, after_each: Callable[[], None] | None = None
+    ) -> Generator[Any, None, None]:
         results = self._persistent(lambda: self._client.gather(self._tasks(chunks, function, shared)))
         for result in results:
             yield result
             if after_each:
                 after_each()
 
-    def map_reduce(self, chunks: Sequence, function: Callable, combine: Callable, *shared: Any,
-                   after_each: Callable[[], None] | None = None) -> Any:
+    def map_reduce(
+        self,
+        chunks: Sequence,
+        function: Callable,
+        combine: Callable,
+        *shared: Any,
+        after_each: Callable[[], None] | None = None,
+    ) -> Any:
         if not len(chunks):
-            raise fail("chunks", "there are none", "give at least one row")
+            raise fail("chunks", "there are no rows", "give at least one row")
         return self._persistent(lambda: self._reduced(chunks, function, combine, shared, after_each))
 
     def _reduced(self, chunks, function, combine, shared, after_each):
@@ -61,20 +73,20 @@ class DaskCluster:
                 self._watched(tasks, after_each)
             return root.result()
         except BaseException:
-            self._client.cancel(tasks)  # what hangs on them goes with them
+            self._client.cancel(tasks)  # tasks that depend on them are cancelled too
             raise
 
     def _watched(self, tasks: list, after_each: Callable[[], None]) -> None:
         with self._client.as_current():
-            for _ in _distributed().as_completed(tasks):
+            for _ in import_optional("distributed").as_completed(tasks):
                 after_each()
 
     def _tasks(self, chunks: Sequence, function: Callable, shared: tuple) -> list:
-        held = self._client.scatter(list(shared), broadcast=True, hash=False) if shared else []
-        return [self._client.submit(_alone, function, self._placed(chunk), *held, pure=False) for chunk in chunks]
+        futures = self._client.scatter(list(shared), broadcast=True, hash=False) if shared else []
+        return [self._client.submit(_alone, function, self._placed(chunk), *futures, pure=False) for chunk in chunks]
 
     def _placed(self, chunk: Any) -> Any:
-        """Rows held in memory are sent to a worker once and stay there for the calls to come."""
+        """Send rows in memory to a worker once; they stay there for later calls."""
         if not isinstance(chunk, RowChunk) or chunk.travels_light:
             return chunk
         if chunk not in self._resident:
@@ -82,14 +94,18 @@ class DaskCluster:
         return self._resident[chunk]
 
     def _persistent(self, call: Callable[[], Any]) -> Any:
-        """The call's result; where workers died with data only they held, the data is sent and the call made again."""
-        for left in reversed(range(TRIES)):
+        """Return the call's result. If workers died with data that only they held, the data are sent again and the call
+        repeated."""
+        for tries_left in reversed(range(TRIES)):
             try:
                 return call()
             except _losses() as loss:
-                if not left:
-                    raise fail(self.address, f"workers died {TRIES} times during one step ({loss})",
-                               "look at the workers' logs; give them more memory or smaller chunks") from loss
+                if not tries_left:
+                    raise fail(
+                        self.address,
+                        f"workers died {TRIES} times during one step ({loss})",
+                        "check the logs of the workers; use more memory per worker or smaller chunks",
+                    ) from loss
                 self._resident.clear()
                 self._await_workers()
 
@@ -97,8 +113,11 @@ class DaskCluster:
         try:
             self._client.wait_for_workers(1, timeout=self.patience)
         except TimeoutError as error:
-            raise fail(self.address, f"the scheduler had no worker for {self.patience:g} s",
-                       f"start one with `dask worker {self.address} --nthreads 1`") from error
+            raise fail(
+                self.address,
+                f"the scheduler had no worker for {self.patience:g} s",
+                f"start one with `dask worker {self.address} --nthreads 1`",
+            ) from error
 
 
 def _alone(function: Callable, *arguments: Any) -> Any:
@@ -107,7 +126,7 @@ def _alone(function: Callable, *arguments: Any) -> Any:
 
 
 def _tree(tasks: list, pair: Callable) -> Any:
-    """The tree of `combine_pairwise`, level by level: neighbours pair up, one left over is taken along as it is."""
+    """Build the tree of `combine_pairwise` level by level: neighbours are paired, a single last one is passed on."""
     while len(tasks) > 1:
         pairs = [pair(*tasks[at : at + 2]) for at in range(0, len(tasks) - 1, 2)]
         tasks = pairs + tasks[len(tasks) // 2 * 2 :]
@@ -119,11 +138,3 @@ def _losses() -> tuple[type[BaseException], ...]:
     from distributed.scheduler import KilledWorker
 
     return KilledWorker, FutureCancelledError, FuturesCancelledError
-
-
-def _distributed():
-    try:
-        import distributed
-    except ImportError as error:
-        raise fail("Dask", "is not installed", "install the extra: pip install 'benthoscope[cluster]'") from error
-    return distributed

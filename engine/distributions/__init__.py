@@ -1,23 +1,40 @@
-"""Conjugate pieces: priors that turn sums over data into posteriors with expectations and complexity penalties."""
+"""Conjugate distributions: priors that turn sums over data into posteriors, with expectations and KL divergences."""
 
-from engine.distributions.categorical import DirichletCategorical
-from engine.distributions.diagonal import GaussianGamma
-from engine.distributions.exponential import GammaExponential
-from engine.distributions.family import Clusters, expected_log_likelihood, log_evidence, moments
-from engine.distributions.gaussian import GaussianWishart
-from engine.distributions.weights import (
+from benthoscope.engine.distributions.base import Clusters, expected_log_likelihood, log_evidence, moments
+from benthoscope.engine.distributions.categorical import DirichletCategorical
+from benthoscope.engine.distributions.diagonal_gaussian import GaussianGamma
+from benthoscope.engine.distributions.exponential import GammaExponential
+from benthoscope.engine.distributions.gaussian import GaussianWishart
+from benthoscope.engine.distributions.spherical_gaussian import SphericalGaussian
+from benthoscope.engine.distributions.weights import (
     Dirichlet,
     GeneralisedDirichlet,
+    MergingPrior,
     NestedSticks,
     TiedSticks,
     TruncatedSticks,
     Weights,
     WeightsPrior,
 )
-from engine.distributions.weights import log_evidence as log_evidence_of_weights
+from benthoscope.engine.distributions.weights import log_evidence as log_evidence_of_weights
 
 __all__ = [
-    "Clusters", "Dirichlet", "DirichletCategorical", "GammaExponential", "GaussianGamma", "GaussianWishart",
-    "GeneralisedDirichlet", "NestedSticks", "TiedSticks", "TruncatedSticks", "Weights", "WeightsPrior",
-    "expected_log_likelihood", "log_evidence", "log_evidence_of_weights", "moments",
+    "Clusters",
+    "Dirichlet",
+    "DirichletCategorical",
+    "GammaExponential",
+    "GaussianGamma",
+    "GaussianWishart",
+    "GeneralisedDirichlet",
+    "MergingPrior",
+    "NestedSticks",
+    "SphericalGaussian",
+    "TiedSticks",
+    "TruncatedSticks",
+    "Weights",
+    "WeightsPrior",
+    "expected_log_likelihood",
+    "log_evidence",
+    "log_evidence_of_weights",
+    "moments",
 ]

@@ -1,6 +1,6 @@
-"""Clusters of words: a row is one word of a vocabulary, given as its indicator vector, under a Dirichlet prior.
+"""Clusters of words under a Dirichlet prior. A row is one word of a vocabulary, given as an indicator vector.
 
-With symmetric Dirichlet weights per group this makes smoothed latent Dirichlet allocation.
+With symmetric Dirichlet weights per group, this is smoothed latent Dirichlet allocation.
 """
 
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln, psi
 
-from engine.distributions.family import in_arrays
+from benthoscope.engine.distributions.base import in_arrays
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class DirichletCategorical:
         return moved + _log_norm(self.pseudo) - _log_norm(prior.pseudo)
 
     def cut(self) -> tuple[np.ndarray, np.ndarray]:
-        """The most frequent word against all others."""
+        """Return the plane that separates the most frequent word from all others."""
         return np.eye(self.n_features)[self.pseudo.argmax(1)], np.full(len(self.pseudo), 0.5)
 
     def log_predictive(self, X: np.ndarray) -> np.ndarray:

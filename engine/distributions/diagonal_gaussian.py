@@ -1,25 +1,25 @@
-"""Gaussian clusters whose columns are independent, under a Gaussian-Gamma prior: linear in D where full is cubic."""
+"""Gaussian clusters with independent columns under a Gaussian-Gamma prior. The cost is linear in D, not cubic."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import gammaln, psi
 
-from engine.distributions.family import in_arrays
+from benthoscope.engine.distributions.base import in_arrays
 
 
 @dataclass(frozen=True)
 class GaussianGamma:
     """Per column: precision ~ Gamma(shape, rate), mu | precision ~ N(mean, 1 / (strength precision))."""
 
-    mean: np.ndarray      # (K, D)
+    mean: np.ndarray  # (K, D)
     strength: np.ndarray  # (K,)
-    shape: np.ndarray     # (K,)
-    rate: np.ndarray      # (K, D)
+    shape: np.ndarray  # (K,)
+    rate: np.ndarray  # (K, D)
 
     @classmethod
     def prior(cls, mean: np.ndarray, variance: float) -> "GaussianGamma":
-        """Expected precision 1 / variance with the weight of one observation."""
+        """Return the prior with expected precision 1 / variance and the weight of one observation."""
         return cls(mean[None].astype(float), np.ones(1), np.full(1, 0.5), np.full((1, len(mean)), 0.5 * variance))
 
     @property
@@ -48,7 +48,7 @@ class GaussianGamma:
         return self._packed(constant)
 
     def point_coefficients(self) -> np.ndarray:
-        """At the posterior mean and expected precision."""
+        """Return the coefficients at the posterior mean and the expected precision."""
         return self._packed(0.5 * np.log(self._precision / (2 * np.pi)).sum(1))
 
     def kl(self, prior: "GaussianGamma") -> np.ndarray:
@@ -60,19 +60,19 @@ class GaussianGamma:
         return of_mean + D * gain + of_rate.sum(1)
 
     def cut(self) -> tuple[np.ndarray, np.ndarray]:
-        """The plane through each mean across the column of largest spread."""
+        """Return the planes through the means that split the column with the largest variance."""
         normal = np.eye(self.n_features)[self.rate.argmax(1)]
         return normal, (normal * self.mean).sum(1)
 
     def log_predictive(self, X: np.ndarray) -> np.ndarray:
-        """A product of Student's t densities (N, K)."""
+        """Return the log density (N, K), a product of Student's t densities."""
         shrink = (self.strength / (1 + self.strength))[:, None] / (2 * self.rate)
         norm = gammaln(self.shape + 0.5) - gammaln(self.shape) + 0.5 * np.log(shrink / np.pi).sum(1) / self.n_features
         far = np.stack([np.log1p((X - m) ** 2 * s).sum(1) for m, s in zip(self.mean, shrink, strict=True)], axis=1)
         return self.n_features * norm - (self.shape + 0.5) * far
 
     def covariance(self) -> np.ndarray:
-        """(K, D, D): the inverse of the expected precision, a diagonal."""
+        """Return the inverse of the expected precision, a diagonal matrix (K, D, D)."""
         return np.eye(self.n_features) / self._precision[:, None, :]
 
     def draw(self, cluster: np.ndarray, rng: np.random.Generator) -> np.ndarray:

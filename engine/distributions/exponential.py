@@ -1,11 +1,11 @@
-"""Clusters of non-negative values, each column exponential with a rate of its own, under a Gamma prior."""
+"""Clusters of non-negative values under a Gamma prior. Each column is exponential with its own rate."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import gammaln, psi
 
-from engine.distributions.family import in_arrays
+from benthoscope.engine.distributions.base import in_arrays
 
 
 @dataclass(frozen=True)
@@ -13,11 +13,11 @@ class GammaExponential:
     """x_d ~ Exponential(lambda_d), lambda_d ~ Gamma(shape, rate_d)."""
 
     shape: np.ndarray  # (K,)
-    rate: np.ndarray   # (K, D)
+    rate: np.ndarray  # (K, D)
 
     @classmethod
     def prior(cls, mean: np.ndarray, scale: float) -> "GammaExponential":
-        """Expects rates of 1 / (scale mean) with the weight of one observation."""
+        """Return the prior with expected rates 1 / (scale mean) and the weight of one observation."""
         return cls(np.ones(1), scale * np.asarray(mean, float)[None])
 
     @property
@@ -39,7 +39,7 @@ class GammaExponential:
         return np.concatenate([constant[:, None], -self.shape[:, None] / self.rate], axis=1)
 
     def point_coefficients(self) -> np.ndarray:
-        """At the expected rates."""
+        """Return the coefficients at the expected rates."""
         rate = self.shape[:, None] / self.rate
         return np.concatenate([np.log(rate).sum(1, keepdims=True), -rate], axis=1)
 
@@ -50,13 +50,14 @@ class GammaExponential:
         return self.n_features * gain + of_rate.sum(1)
 
     def cut(self) -> tuple[np.ndarray, np.ndarray]:
-        """The plane through the mean across the column of largest mean, which is also that of largest spread."""
+        """Return the planes through the means that split the column with the largest mean, which also has the largest
+        spread."""
         mean = self.rate / self.shape[:, None]
         normal = np.eye(self.n_features)[mean.argmax(1)]
         return normal, (normal * mean).sum(1)
 
     def log_predictive(self, X: np.ndarray) -> np.ndarray:
-        """A product of Lomax densities (N, K)."""
+        """Return the log density (N, K), a product of Lomax densities."""
         far = np.stack([np.log1p(X / rate).sum(1) for rate in self.rate], axis=1)
         return self.n_features * np.log(self.shape) - np.log(self.rate).sum(1) - (self.shape + 1) * far
 
@@ -65,7 +66,7 @@ class GammaExponential:
         return rng.standard_exponential((len(cluster), self.n_features)) * mean[cluster]
 
     def moved(self, origin: np.ndarray, scale: float) -> "GammaExponential":
-        """`origin` must be zero: the distribution has none to move."""
+        """Return the clusters in other units. `origin` must be zero, because the distribution cannot be shifted."""
         return GammaExponential(self.shape, scale * self.rate)
 
     def arrays(self) -> dict[str, np.ndarray]:

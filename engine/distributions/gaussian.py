@@ -1,4 +1,4 @@
-"""Gaussian clusters of full covariance under a Gaussian-Wishart prior (methods note 3.4)."""
+"""Gaussian clusters with full covariance under a Gaussian-Wishart prior (methods note 3.4)."""
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -6,21 +6,22 @@ from functools import cached_property, lru_cache
 import numpy as np
 from scipy.special import gammaln, psi
 
-from engine.distributions.family import in_arrays
+from benthoscope.engine.distributions.base import in_arrays
 
 
 @dataclass(frozen=True)
 class GaussianWishart:
     """Lambda ~ Wishart(scale matrix, freedom), mu | Lambda ~ N(mean, (strength Lambda)^-1)."""
 
-    mean: np.ndarray      # (K, D)
-    strength: np.ndarray  # (K,)       pseudo-observations behind the mean
-    freedom: np.ndarray   # (K,)       greater than D - 1
-    factor: np.ndarray    # (K, D, D)  lower Cholesky factor of the inverse scale matrix
+    mean: np.ndarray  # (K, D)
+    strength: np.ndarray  # (K,)       pseudo-observations of the mean
+    freedom: np.ndarray  # (K,)       greater than D - 1
+    factor: np.ndarray  # (K, D, D)  lower Cholesky factor of the inverse scale matrix
 
     @classmethod
     def prior(cls, mean: np.ndarray, variance: float) -> "GaussianWishart":
-        """Expected precision I / variance with the weight of D observations, and one observation behind the mean."""
+        """Return the prior with expected precision I / variance and the weight of D observations; the mean has the
+        weight of one."""
         D = len(mean)
         return cls(mean[None].astype(float), np.ones(1), np.full(1, float(D)), np.sqrt(D * variance) * np.eye(D)[None])
 
@@ -34,7 +35,7 @@ class GaussianWishart:
         return 1 + D + D * (D + 1) // 2
 
     def features(self, Z: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        """1, the D values and the D (D + 1) / 2 products of each column of Z."""
+        """Return 1, the D values and the D (D + 1) / 2 products of each column of Z."""
         D, n = Z.shape
         out = np.empty((self.n_statistics, n), Z.dtype) if out is None else out
         out[0], out[1 : D + 1] = 1, Z
@@ -55,18 +56,25 @@ class GaussianWishart:
         factor = np.linalg.cholesky(self.factor @ self.factor.mT + spread)
         return GaussianWishart(prior_mean + shift, strength, self.freedom + count, factor)
 
+    def log_evidence(self, moments: np.ndarray) -> np.ndarray:
+        """Return the log evidence (K,) as a ratio of normalisers, which needs one factorisation per cluster."""
+        D, best = self.n_features, self.posterior(moments)
+        of_scale = 0.5 * (best.freedom * best._log_scale() - self.freedom * self._log_scale())
+        of_mean = 0.5 * D * (np.log(self.strength / best.strength) - moments[:, 0] * np.log(np.pi))
+        return best._log_gamma() - self._log_gamma() + of_scale + of_mean
+
     def coefficients(self) -> np.ndarray:
         D = self.n_features
         constant = 0.5 * (self._digammas() + self._log_scale() - D * np.log(np.pi) - D / self.strength)
         return self._packed(constant)
 
     def point_coefficients(self) -> np.ndarray:
-        """At the posterior mean and expected precision."""
+        """Return the coefficients at the posterior mean and the expected precision."""
         D = self.n_features
         return self._packed(0.5 * (self._log_scale() + D * np.log(self.freedom) - D * np.log(2 * np.pi)))
 
     def kl(self, prior: "GaussianWishart") -> np.ndarray:
-        """KL(self || prior) (K,): what keeping each cluster costs the lower bound."""
+        """Return KL(self || prior) (K,): the cost of each cluster in the lower bound."""
         D, ratio, inverse = self.n_features, prior.strength / self.strength, self._inverse
         moved = (np.einsum("kij,kj->ki", inverse, self.mean - prior.mean) ** 2).sum(1)
         trace = ((inverse @ prior.factor) ** 2).sum((1, 2))
@@ -76,13 +84,13 @@ class GaussianWishart:
         return 0.5 * (of_mean + of_scale + of_freedom) + prior._log_gamma() - self._log_gamma()
 
     def cut(self) -> tuple[np.ndarray, np.ndarray]:
-        """The plane through each mean across the direction of largest spread."""
+        """Return the planes through the means that are orthogonal to the direction of the largest variance."""
         _, directions = np.linalg.eigh(self.factor @ self.factor.mT)
         normal = directions[:, :, -1]
         return normal, (normal * self.mean).sum(1)
 
     def log_predictive(self, X: np.ndarray) -> np.ndarray:
-        """Log density of Student's t, the parameters integrated out (N, K)."""
+        """Return the log density (N, K) of Student's t, with the parameters integrated out."""
         D = self.n_features
         nu = self.freedom + 1 - D
         shrink = self.strength / (1 + self.strength)
@@ -91,14 +99,14 @@ class GaussianWishart:
         return norm - (nu + D) / 2 * np.log1p(shrink * far)
 
     def covariance(self) -> np.ndarray:
-        """(K, D, D): the inverse of the expected precision."""
+        """Return the inverse of the expected precision (K, D, D)."""
         return self.factor @ self.factor.mT / self.freedom[:, None, None]
 
     def draw(self, cluster: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         rows = rng.standard_normal((len(cluster), self.n_features))
         for k in range(len(self.mean)):
-            mine = cluster == k
-            rows[mine] = self.mean[k] + rows[mine] @ self.factor[k].T / np.sqrt(self.freedom[k])
+            members = cluster == k
+            rows[members] = self.mean[k] + rows[members] @ self.factor[k].T / np.sqrt(self.freedom[k])
         return rows
 
     def moved(self, origin: np.ndarray, scale: float) -> "GaussianWishart":
@@ -115,7 +123,7 @@ class GaussianWishart:
         return moments[:, 0], moments[:, 1 : D + 1], outer
 
     def _packed(self, constant: np.ndarray) -> np.ndarray:
-        """constant - (x - mean)' E[Lambda] (x - mean) / 2 written over the features."""
+        """Return constant - (x - mean)' E[Lambda] (x - mean) / 2 as coefficients of the features."""
         precision = self.freedom[:, None, None] * (self._inverse.mT @ self._inverse)
         linear = np.einsum("kij,kj->ki", precision, self.mean)
         rows, columns = _upper(self.n_features)

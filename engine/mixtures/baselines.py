@@ -1,10 +1,8 @@
-"""What the papers compare their mixtures with: k-means, Gaussian mixtures by BIC, spectral clustering, restarts (5.1).
-
-This module alone of the package imports scikit-learn.
-"""
+"""Baseline algorithms of the papers: k-means, Gaussian mixtures selected by BIC, spectral clustering and restarts
+(5.1)."""
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import coo_array, diags_array
@@ -13,35 +11,40 @@ from sklearn.cluster import KMeans as Lloyd
 from sklearn.mixture import GaussianMixture
 from sklearn.neighbors import NearestNeighbors
 
-from engine.mixtures import checking
-from engine.mixtures.bayesian import BayesianMixture
-from engine.mixtures.estimator import Estimator
-from engine.mixtures.models import BGMM
-from engine.problems import fail
+from benthoscope.engine.mixtures import validation as checking
+from benthoscope.engine.mixtures.bayesian import BayesianMixture
+from benthoscope.engine.mixtures.estimator import ClusteringEstimator
+from benthoscope.engine.mixtures.models import BGMM
+from benthoscope.engine.problems import fail
+from benthoscope.engine.value_checks import require_usable_values
 
 __all__ = ["BayesianRestarts", "GaussianMixtureByBIC", "KMeans", "SelfTuningSpectral"]
 
-REGULARISATION = 1e-6  # of the largest variance, added to covariances
+REGULARISATION = 1e-6  # as a fraction of the largest variance; added to the diagonal of covariances
 
 
 def _rows(X: Any, fewest: int) -> np.ndarray:
     source = checking.rows_of(X)
     rows = np.asarray(np.load(source) if not isinstance(source, np.ndarray) else source, float)
-    if not np.isfinite(rows).all():
-        raise fail("X", "contains NaN or inf", "leave these rows out or fill the gaps first")
+    require_usable_values(rows)
     if len(rows) < fewest:
-        raise fail("X", f"{len(rows)} rows for {fewest} clusters", "give more rows or ask for fewer clusters")
+        raise fail(
+            "X",
+            f"{len(rows)} rows for {fewest} clusters (n_samples={len(rows)})",
+            "give more rows or request fewer clusters",
+        )
     return rows
 
 
-class KMeans(Estimator):
-    """The best of several random starts at rows of the data; the number of clusters is given."""
+class KMeans(ClusteringEstimator):
+    """k-means with a given number of clusters: the best result of several random starts at rows of the data."""
 
     def __init__(self, *, n_clusters=8, replicates=10, random_state=None):
         self.n_clusters, self.replicates, self.random_state = n_clusters, replicates, random_state
 
-    def fit(self, X: Any, groups: Any = None) -> Self:
-        """Groups are not looked at."""
+    def fit(self, X: Any, y: None = None, *, groups: Any = None) -> Self:
+        """Cluster the rows X (N, D). `groups` and `y` are ignored."""
+        self._refuse_target(y, "fit")
         rows = _rows(X, self.n_clusters)
         self._lloyd_ = Lloyd(self.n_clusters, init="random", n_init=self.replicates, random_state=self.random_state)
         self.labels_ = self._lloyd_.fit_predict(rows)
@@ -53,14 +56,15 @@ class KMeans(Estimator):
         return self._lloyd_.predict(_rows(X, 1))
 
 
-class GaussianMixtureByBIC(Estimator):
-    """Full-covariance EM for every number of clusters, each from its best k-means; the least BIC is kept."""
+class GaussianMixtureByBIC(ClusteringEstimator):
+    """Full-covariance EM for each number of clusters, started from k-means. The fit with the lowest BIC is kept."""
 
     def __init__(self, *, fewest=2, most=20, starts=20, random_state=None):
         self.fewest, self.most, self.starts, self.random_state = fewest, most, starts, random_state
 
-    def fit(self, X: Any, groups: Any = None) -> Self:
-        """Groups are not looked at."""
+    def fit(self, X: Any, y: None = None, *, groups: Any = None) -> Self:
+        """Cluster the rows X (N, D). `groups` and `y` are ignored."""
+        self._refuse_target(y, "fit")
         rows = _rows(X, self.fewest)
         numbers = range(self.fewest, min(self.most, len(rows)) + 1)
         fits = [self._of(rows, K) for K in numbers]
@@ -72,23 +76,30 @@ class GaussianMixtureByBIC(Estimator):
 
     def _of(self, rows: np.ndarray, K: int) -> GaussianMixture:
         labels = Lloyd(K, init="random", n_init=self.starts, random_state=self.random_state).fit_predict(rows)
-        begun = _moments_of(rows, labels, K)
-        return GaussianMixture(K, reg_covar=begun.ridge, weights_init=begun.weights, means_init=begun.means,
-                               precisions_init=np.linalg.inv(begun.covariances), max_iter=500,
-                               random_state=self.random_state).fit(rows)
+        start = _moments_of(rows, labels, K)
+        return GaussianMixture(
+            K,
+            reg_covar=start.ridge,
+            weights_init=start.weights,
+            means_init=start.means,
+            precisions_init=np.linalg.inv(start.covariances),
+            max_iter=500,
+            random_state=self.random_state,
+        ).fit(rows)
 
     def predict(self, X: Any) -> np.ndarray:
         self._check_fitted()
         return self.mixture_.predict(_rows(X, 1))
 
     def score_samples(self, X: Any) -> np.ndarray:
-        """Log density of every row at the maximum-likelihood parameters."""
+        """Return the log density of each row under the maximum-likelihood parameters."""
         self._check_fitted()
         return self.mixture_.score_samples(_rows(X, 1))
 
-    def score(self, X: Any) -> float:
-        """Mean held-out log-likelihood of a row."""
-        return float(self.score_samples(X).mean())
+    def score(self, X: Any, y: None = None, *, sample_weight: Any = None) -> float:
+        """Return the mean log-likelihood of the rows, weighted by `sample_weight`. `y` is ignored."""
+        self._refuse_target(y, "score")
+        return float(np.average(self.score_samples(X), weights=sample_weight))
 
 
 @dataclass(frozen=True)
@@ -100,27 +111,35 @@ class _Begun:
 
 
 def _moments_of(rows: np.ndarray, labels: np.ndarray, K: int) -> _Begun:
-    """What EM begins with; clusters too small for a covariance of their own take that of all rows."""
+    """Return the initial parameters of EM. Clusters too small for their own covariance use the covariance of
+    all rows."""
     D = rows.shape[1]
     overall = np.cov(rows.T, bias=True).reshape(D, D)
     ridge = REGULARISATION * max(float(np.linalg.eigvalsh(overall)[-1]), np.finfo(float).tiny)
-    parts = [rows[labels == k] for k in range(K)]
-    covariances = [np.cov(part.T, bias=True).reshape(D, D) if len(part) > D else overall for part in parts]
-    weights = np.maximum([len(part) for part in parts], 1) / len(rows)
-    return _Begun(weights / weights.sum(), np.stack([part.mean(0) for part in parts]),
-                  np.stack(covariances) + ridge * np.eye(D), ridge)
+    by_cluster = [rows[labels == k] for k in range(K)]
+    covariances = [
+        np.cov(members.T, bias=True).reshape(D, D) if len(members) > D else overall for members in by_cluster
+    ]
+    weights = np.maximum([len(members) for members in by_cluster], 1) / len(rows)
+    return _Begun(
+        weights / weights.sum(),
+        np.stack([members.mean(0) for members in by_cluster]),
+        np.stack(covariances) + ridge * np.eye(D),
+        ridge,
+    )
 
 
-class SelfTuningSpectral(Estimator):
-    """Spectral clustering with a local scale per row; the first wide gap between eigenvalues gives the number."""
+class SelfTuningSpectral(ClusteringEstimator):
+    """Spectral clustering with a local scale per row. The first wide gap between eigenvalues sets the number of
+    clusters."""
 
-    def __init__(self, *, threshold=0.025, scale_neighbour=7, neighbours=50, most=30, replicates=10,
-                 random_state=None):
+    def __init__(self, *, threshold=0.025, scale_neighbour=7, neighbours=50, most=30, replicates=10, random_state=None):
         self.threshold, self.scale_neighbour, self.neighbours = threshold, scale_neighbour, neighbours
         self.most, self.replicates, self.random_state = most, replicates, random_state
 
-    def fit(self, X: Any, groups: Any = None) -> Self:
-        """Groups are not looked at."""
+    def fit(self, X: Any, y: None = None, *, groups: Any = None) -> Self:
+        """Cluster the rows X (N, D). `groups` and `y` are ignored."""
+        self._refuse_target(y, "fit")
         rows = _rows(X, 3)
         rng = np.random.default_rng(self.random_state)
         values, vectors = _spectrum(self._affinity(rows), min(self.most + 1, len(rows) - 1), rng)
@@ -133,24 +152,26 @@ class SelfTuningSpectral(Estimator):
         return self
 
     def _affinity(self, rows: np.ndarray) -> coo_array:
-        """exp(-d^2 / (s_m s_n)) between neighbours, s being the distance to the scale neighbour; symmetric."""
+        """Return the symmetric affinities exp(-d^2 / (s_m s_n)) of neighbours; s is the distance to the scale
+        neighbour."""
         number = min(self.neighbours, len(rows) - 1)
         far, index = NearestNeighbors(n_neighbors=number + 1).fit(rows).kneighbors(rows)
         scale = np.maximum(far[:, min(self.scale_neighbour, number)], np.finfo(float).tiny)
         near = np.exp(-(far[:, 1:] ** 2) / (scale[:, None] * scale[index[:, 1:]]))
         owner = np.repeat(np.arange(len(rows)), number)
-        found = coo_array((near.ravel(), (owner, index[:, 1:].ravel())), shape=(len(rows), len(rows))).tocsr()
-        return found.maximum(found.T)
+        affinity = coo_array((near.ravel(), (owner, index[:, 1:].ravel())), shape=(len(rows), len(rows))).tocsr()
+        return affinity.maximum(affinity.T)
 
     def _number(self, values: np.ndarray) -> int:
-        """The least k from 2 up whose next eigenvalue is farther than the threshold, or the k with the widest gap."""
+        """Return the smallest k >= 2 whose gap to the next eigenvalue exceeds the threshold, or else the k with the
+        widest gap."""
         gaps = np.diff(values)[1:]
         wide = np.flatnonzero(gaps > self.threshold)
         return int(wide[0] if len(wide) else gaps.argmax()) + 2
 
 
 def _spectrum(affinity, number: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """The least eigenvalues of the normalised Laplacian, ascending, and their vectors."""
+    """Return the smallest eigenvalues of the normalised Laplacian in ascending order, and their eigenvectors."""
     degree = np.maximum(np.asarray(affinity.sum(axis=1)).ravel(), np.finfo(float).tiny)
     root = diags_array(1 / np.sqrt(degree))
     similar = root @ affinity @ root
@@ -162,17 +183,22 @@ def _spectrum(affinity, number: int, rng: np.random.Generator) -> tuple[np.ndarr
     return 1 - values[order], vectors[:, order]
 
 
-class BayesianRestarts(Estimator):
-    """Variational Bayes from several random starts with surplus clusters; the highest bound is kept (Alg. 2.1)."""
+class BayesianRestarts(ClusteringEstimator):
+    """Variational Bayes from several random starts with too many clusters. The highest bound is kept (Alg. 2.1)."""
+
+    __metadata_request__fit: ClassVar = {"groups": True}
+    __metadata_request__predict: ClassVar = {"groups": True}
+    __metadata_request__score: ClassVar = {"groups": True}
 
     def __init__(self, *, model=BGMM, restarts=10, surplus=30, width=0.05, random_state=None):
         self.model, self.restarts, self.surplus = model, restarts, surplus
         self.width, self.random_state = width, random_state
 
-    def fit(self, X: Any, groups: Any = None) -> Self:
-        """Groups are looked at by those models that do."""
+    def fit(self, X: Any, y: None = None, *, groups: Any = None) -> Self:
+        """Cluster the rows X (N, D). Grouped models use `groups`; `y` is ignored."""
+        self._refuse_target(y, "fit")
         rng = np.random.default_rng(self.random_state)
-        fits = [self._once(int(rng.integers(2**31))).fit(X, groups) for _ in range(self.restarts)]
+        fits = [self._once(int(rng.integers(2**31))).fit(X, groups=groups) for _ in range(self.restarts)]
         self.best_ = max(fits, key=lambda fit: fit.lower_bound_)
         self.lower_bounds_ = [fit.lower_bound_ for fit in fits]
         self.labels_, self.n_clusters_ = self.best_.labels_, self.best_.n_clusters_
@@ -180,14 +206,16 @@ class BayesianRestarts(Estimator):
         return self
 
     def _once(self, seed: int) -> BayesianMixture:
-        return self.model(width=self.width, search="random", search_rows=None, max_clusters=self.surplus,
-                          random_state=seed)
+        return self.model(
+            width=self.width, search="random", search_rows=None, max_clusters=self.surplus, random_state=seed
+        )
 
     def predict(self, X: Any, groups: Any = None) -> np.ndarray:
         self._check_fitted()
         return self.best_.predict(X, groups)
 
-    def score(self, X: Any, groups: Any = None) -> float:
-        """Mean held-out log-likelihood of a row."""
+    def score(self, X: Any, y: None = None, *, groups: Any = None, sample_weight: Any = None) -> float:
+        """Return the mean log-likelihood of the rows, weighted by `sample_weight`. `y` is ignored."""
+        self._refuse_target(y, "score")
         self._check_fitted()
-        return self.best_.score(X, groups)
+        return self.best_.score(X, groups=groups, sample_weight=sample_weight)

@@ -1,7 +1,7 @@
-"""The work on one chunk of rows: E-step and sums as two matrix products per block (methods note 5.3).
+"""The E-step and the sums over one chunk of rows, as two matrix products per block (methods note 5.3).
 
-Blocks hold the features as (F, n), rows last: sums over clusters then run along contiguous memory. Measured in 20
-dimensions with 15 clusters, this form takes 0.52 CPU s a million rows in float64; triangular factors take 0.72.
+Blocks hold the features as (F, n), so that sums over clusters run along contiguous memory. Measured in 20 dimensions
+with 15 clusters, this layout takes 0.52 CPU seconds per million rows in float64; triangular factors take 0.72 s.
 """
 
 from collections.abc import Iterator
@@ -9,18 +9,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.mixtures.model import Scorer, Statistics
+from benthoscope.engine.mixtures.model import Scorer, Statistics
+from benthoscope.engine.mixtures.overlap import Overlap
 
-BLOCK = 2**19  # features held at once, 4 MB: fits the cache and is long enough for matrix products
-ROWS = (64, 8192)  # a block's fewest and most rows
+BLOCK = 2**22  # bytes of the features of a block: fits the cache and is large enough for efficient matrix products
+ROWS = (64, 8192)  # smallest and largest number of rows in a block
 
 
 @dataclass(frozen=True)
 class Division:
-    """What the two halves of each of P clusters would own, halves side by side, and the entropy their parting adds."""
+    """Statistics of the two halves of each of P clusters, the halves side by side, and the entropy that the
+    split adds."""
 
-    halves: Statistics    # of 2 P clusters
-    entropy: np.ndarray   # (P,)
+    halves: Statistics  # for 2 P clusters
+    entropy: np.ndarray  # (P,)
 
     def __add__(self, other: "Division") -> "Division":
         return Division(self.halves + other.halves, self.entropy + other.entropy)
@@ -29,9 +31,9 @@ class Division:
 def statistics(chunk, scorer: Scorer) -> Statistics:
     total, scorer = _Sum(chunk, scorer.clusters, scorer.n_clusters), _local(chunk, scorer)
     for features, groups in _blocks(chunk, scorer.clusters):
-        for features_, groups_, kept in _runs(features, groups, scorer):
-            resp, log_norm = _e_step(features_, groups_, scorer, kept)
-            total.add(features_, groups_, resp, log_norm, kept)
+        for features_, groups_, run_clusters in _runs(features, groups, scorer):
+            resp, log_norm = _e_step(features_, groups_, scorer, run_clusters)
+            total.add(features_, groups_, resp, log_norm, run_clusters)
     return total.statistics()
 
 
@@ -50,13 +52,35 @@ def division(chunk, scorer: Scorer, halves: Scorer, parents: np.ndarray) -> Divi
 def nearest(chunk, scorer: Scorer) -> tuple[np.ndarray, np.ndarray]:
     labels, sure = np.empty(len(chunk), np.int32), np.empty(len(chunk), np.float32)
     for at, resp, _ in _scored(chunk, scorer):
-        own = resp[: scorer.n_clusters]
-        labels[at], sure[at] = own.argmax(0), own.max(0)
+        shares = resp[: scorer.n_clusters]
+        labels[at], sure[at] = shares.argmax(0), shares.max(0)
     return labels, sure
 
 
+def overlap(chunk, scorer: Scorer) -> Overlap:
+    """Return how much the clusters share their rows."""
+    from benthoscope.engine.mixtures.overlap_kernel import add_overlap  # loads numba
+
+    K = scorer.n_clusters
+    total = Overlap(np.zeros((K, K)), np.zeros((K, K)))
+    for _, resp, _ in _scored(chunk, scorer):
+        add_overlap(np.ascontiguousarray(resp[:K].T), total.shared, total.entropy_lost)
+    return total
+
+
+def sharers(chunk, scorer: Scorer, clusters: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the row numbers and the positions in `clusters` of all their responsibilities above `least`."""
+    rows, positions, start = [], [], chunk.start
+    for _, resp, _ in _scored(chunk, scorer):
+        at, of_rows = np.nonzero(resp[clusters] > least)
+        rows.append(start + of_rows)
+        positions.append(at)
+        start += resp.shape[1]
+    return np.concatenate(rows), np.concatenate(positions)
+
+
 def responsibilities(chunk, scorer: Scorer) -> np.ndarray:
-    out = np.empty((len(chunk), scorer.n_clusters))
+    out = np.empty((len(chunk), scorer.n_clusters), chunk.precision)
     for at, resp, _ in _scored(chunk, scorer):
         out[at] = resp[: scorer.n_clusters].T
     return out
@@ -70,40 +94,41 @@ def log_norms(chunk, scorer: Scorer) -> np.ndarray:
 
 
 def evidence(chunk, scorer: Scorer) -> np.ndarray:
-    """(groups of the chunk, T): log densities of each group's rows, summed, under each of T rows of weights."""
+    """Return the log densities of each group, summed over its rows, for each of T rows of weights (groups in the chunk,
+    T)."""
     total = np.zeros((chunk.n_groups, len(scorer.log_weights)))
     weights = np.exp(scorer.log_weights)
     for features, groups in _blocks(chunk, scorer.clusters):
-        log_joint = scorer.coefficients @ features
+        log_joint = _product(scorer.coefficients, features)
         top = log_joint.max(0)
         mixed = weights @ np.exp(log_joint - top)
         add_by_group(total, groups, np.log(np.maximum(mixed, np.finfo(float).tiny)) + top)
     return total
 
 
-def given(chunk, clusters, resp: np.ndarray) -> Statistics:
-    """The statistics of responsibilities (N, K) that are given."""
+def statistics_of(chunk, clusters, resp: np.ndarray) -> Statistics:
+    """Return the statistics of given responsibilities (N, K)."""
     return _of_given(chunk, clusters, resp[chunk.start : chunk.stop])
 
 
 def labelled(chunk, clusters, labels: np.ndarray, K: int) -> Statistics:
-    """The statistics of whole rows owned by the cluster of their label."""
-    mine = np.zeros((len(chunk), K))
-    mine[np.arange(len(chunk)), labels[chunk.start : chunk.stop]] = 1.0
-    return _of_given(chunk, clusters, mine)
+    """Return the statistics of rows that their labelled cluster fully owns."""
+    one_hot = np.zeros((len(chunk), K))
+    one_hot[np.arange(len(chunk)), labels[chunk.start : chunk.stop]] = 1.0
+    return _of_given(chunk, clusters, one_hot)
 
 
 def _of_given(chunk, clusters, resp: np.ndarray) -> Statistics:
     total, start = _Sum(chunk, clusters, resp.shape[1]), 0
     for features, groups in _blocks(chunk, clusters):
-        mine = np.ascontiguousarray(resp[start : start + len(groups)].T)
-        total.add(features, groups, mine, np.zeros(1), None)
+        block = np.ascontiguousarray(resp[start : start + len(groups)].T, features.dtype)
+        total.add(features, groups, block, np.zeros(1), None)
         start += len(groups)
     return total.statistics()
 
 
 class _Sum:
-    """Statistics under way."""
+    """Accumulates statistics over the blocks of a chunk."""
 
     def __init__(self, chunk, clusters, K: int):
         self.counts = np.zeros((chunk.n_groups, K))
@@ -111,35 +136,46 @@ class _Sum:
         self.sizes = np.bincount(chunk.groups, minlength=chunk.n_groups).astype(float)
         self.log_norm, self.pairs, self.first = 0.0, 0, chunk.first
 
-    def add(self, features, groups, resp, log_norm, kept) -> None:
+    def add(self, features, groups, resp, log_norm, clusters) -> None:
         self.pairs += resp.size
-        self.log_norm += float(log_norm.sum())
-        if kept is None:
-            own = resp[: len(self.moments)]
-            self.moments += own @ features.T
-            add_by_group(self.counts, groups, own)
+        self.log_norm += float(log_norm.sum(dtype=np.float64))
+        if clusters is None:
+            shares = resp[: len(self.moments)]
+            self.moments += shares @ features.T
+            add_by_group(self.counts, groups, shares)
         else:
-            self.moments[kept] += resp @ features.T
-            self.counts[groups[0], kept] += resp.sum(1)
+            self.moments[clusters] += resp @ features.T
+            self.counts[groups[0], clusters] += resp.sum(1)
 
     def statistics(self) -> Statistics:
         return Statistics(self.counts, self.moments, self.sizes, self.log_norm, self.pairs, self.first)
 
 
 def _blocks(chunk, clusters) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Features (F, n) and groups (n,) of block after block; the features' memory is used again for the next."""
+    """Yield the features (F, n) and groups (n,) of each block. The next block may overwrite the memory of the
+    features."""
+    if len(chunk) * clusters.n_statistics * np.dtype(chunk.precision).itemsize > chunk.most_cached:
+        yield from _computed_blocks(chunk, clusters)
+        return
+    if not chunk.cache:
+        chunk.cache.extend((features.copy(), groups) for features, groups in _computed_blocks(chunk, clusters))
+    yield from chunk.cache
+
+
+def _computed_blocks(chunk, clusters) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     X, frame = chunk.read(), chunk.frame
-    size = int(np.clip(BLOCK // clusters.n_statistics, *ROWS))
-    memory = np.empty((clusters.n_statistics, min(size, len(X))))
+    size = int(np.clip(BLOCK // (clusters.n_statistics * np.dtype(chunk.precision).itemsize), *ROWS))
+    memory = np.empty((clusters.n_statistics, min(size, len(X))), chunk.precision)
     for start in range(0, len(X), size):
         Z = np.subtract(X[start : start + size].T, frame.origin[:, None], dtype=np.float64, order="C")
         Z /= frame.scale
+        Z = Z.astype(chunk.precision, copy=False)
         out = memory if Z.shape[1] == memory.shape[1] else None
         yield clusters.features(Z, out), chunk.groups[start : start + size]
 
 
 def _runs(features, groups, scorer: Scorer) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
-    """The block whole, or cut by group with the clusters present in each."""
+    """Yield the whole block, or one part per group with the clusters that are present in the group."""
     if scorer.present is None:
         yield features, groups, None
         return
@@ -148,50 +184,56 @@ def _runs(features, groups, scorer: Scorer) -> Iterator[tuple[np.ndarray, np.nda
         yield features[:, members], groups[members], np.flatnonzero(scorer.present[groups[members[0]]])
 
 
-def _e_step(features, groups, scorer: Scorer, kept) -> tuple[np.ndarray, np.ndarray]:
-    """Responsibilities (K, n), of the clusters kept if some are left out, and log normalisers (n,)."""
-    if kept is None:
-        resp = scorer.coefficients @ features
-        resp += _of_rows(scorer.log_weights, groups)
+def _e_step(features, groups, scorer: Scorer, clusters) -> tuple[np.ndarray, np.ndarray]:
+    """Return the responsibilities (K, n), for the remaining clusters if some are left out, and the log normalisers
+    (n,)."""
+    if clusters is None:
+        resp = _product(scorer.coefficients, features)
+        resp += _of_rows(scorer.log_weights.astype(features.dtype, copy=False), groups)
     else:
-        resp = scorer.coefficients[kept] @ features
-        resp += scorer.log_weights[groups[0], kept][:, None]
+        resp = _product(scorer.coefficients[clusters], features)
+        resp += scorer.log_weights[groups[0], clusters][:, None]
     return _normalised(resp)
 
 
+def _product(coefficients: np.ndarray, features: np.ndarray) -> np.ndarray:
+    return coefficients.astype(features.dtype, copy=False) @ features
+
+
 def _normalised(log_joint: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Overwrites log_joint (K, n)."""
+    """Normalise log_joint (K, n) in place. Returns the responsibilities and the log normalisers."""
     top = log_joint.max(0)
     log_joint -= top
     resp = np.exp(log_joint, out=log_joint)
     total = resp.sum(0)
-    resp /= total
+    resp *= 1 / total
     return resp, np.log(total) + top
 
 
 def _parted(features, groups, halves: Scorer, owned: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What rows owned (P, n) by clusters give to the two halves of each (2 P, n), and the entropy it adds (P,)."""
-    log_joint = halves.coefficients @ features
-    log_joint += _of_rows(halves.log_weights, groups)
+    """Divide the responsibilities `owned` (P, n) between two halves of each cluster (2 P, n). Also returns the added
+    entropy (P,)."""
+    log_joint = _product(halves.coefficients, features)
+    log_joint += _of_rows(halves.log_weights.astype(features.dtype, copy=False), groups)
     margin = log_joint[0::2] - log_joint[1::2]
-    first = 1 / (1 + np.exp(np.clip(-margin, -500, 500)))
+    first = 1 / (1 + np.exp(np.clip(-margin, -80, 80)))
     shares = np.empty_like(log_joint)
     shares[0::2], shares[1::2] = owned * first, owned * (1 - first)
     return shares, (owned * _binary_entropy(first)).sum(1)
 
 
 def _binary_entropy(share: np.ndarray) -> np.ndarray:
-    tiny = np.finfo(float).tiny
+    tiny = np.finfo(share.dtype).tiny
     return -share * np.log(np.maximum(share, tiny)) - (1 - share) * np.log(np.maximum(1 - share, tiny))
 
 
 def _of_rows(log_weights: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    """(K, n) from (J, K)."""
+    """Return the log weights of each row (K, n) from those of the groups (J, K)."""
     return log_weights.T if len(log_weights) == 1 else np.take(log_weights.T, groups, axis=1)
 
 
 def add_by_group(counts: np.ndarray, groups: np.ndarray, resp: np.ndarray) -> None:
-    """counts (J, K) += the sum of resp (K, n) over the rows of each group."""
+    """Add to counts (J, K) the sum of resp (K, n) over the rows of each group."""
     if len(counts) == 1:
         counts[0] += resp.sum(1)
         return
@@ -208,11 +250,13 @@ def _run_starts(groups: np.ndarray) -> np.ndarray:
 
 
 def _scored(chunk, scorer: Scorer) -> Iterator[tuple[slice | np.ndarray, np.ndarray, np.ndarray]]:
-    """Responsibilities (K, n) and log normalisers of block after block, and the rows of the chunk they belong to."""
+    """Yield the responsibilities (K, n), the log normalisers and the row numbers in the chunk, block by block."""
     scorer = _local(chunk, scorer)
-    start, dense = 0, scorer.log_weights if scorer.present is None else _masked(scorer)
+    start, dense = 0, _masked(scorer)
     for features, groups in _blocks(chunk, scorer.clusters):
-        resp, log_norm = _normalised(scorer.coefficients @ features + _of_rows(dense, groups))
+        log_joint = _product(scorer.coefficients, features)
+        log_joint += _of_rows(dense.astype(features.dtype, copy=False), groups)
+        resp, log_norm = _normalised(log_joint)
         yield slice(start, start + len(groups)), resp, log_norm
         start += len(groups)
 
@@ -222,4 +266,7 @@ def _local(chunk, scorer: Scorer) -> Scorer:
 
 
 def _masked(scorer: Scorer) -> np.ndarray:
+    """Return the log weights, -inf for pairs that are not evaluated."""
+    if scorer.present is None:
+        return scorer.log_weights
     return np.where(scorer.present, scorer.log_weights, -np.inf)

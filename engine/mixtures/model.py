@@ -1,58 +1,74 @@
-"""A mixture: a prior of the weights of each group and a prior of the clusters all groups share (methods note 5.2, 5.3).
+"""A mixture model: a prior of the weights of each group and a prior of the shared clusters (methods note 5.2, 5.3).
 
-Everything a VB iteration needs of the data are sums, `Statistics`; everything it needs of the beliefs is `Scorer`.
+A VB iteration needs only sums from the data (`Statistics`) and only scores from the posterior (`Scorer`).
 """
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engine.distributions import Clusters, Weights, WeightsPrior, log_evidence, log_evidence_of_weights
+from benthoscope.engine.distributions import Clusters, Weights, WeightsPrior, log_evidence, log_evidence_of_weights
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """Sums over rows, for J groups, K clusters and F sufficient statistics; they add over chunks of rows."""
+    """Sums over rows for J groups, K clusters and F sufficient statistics. Statistics of chunks can be added."""
 
-    counts: np.ndarray     # (J, K)  rows of each group that each cluster owns
-    moments: np.ndarray    # (K, F)
-    sizes: np.ndarray      # (J,)    rows of each group
-    log_norm: float = 0.0  # sum over rows of the log normaliser of their responsibilities
-    pairs: int = 0         # (row, cluster) pairs that were evaluated
-    first: int = 0         # the group of the first row of counts and sizes, where they are of a run of groups
-    owners: np.ndarray | None = None  # (J, T) what each of T image clusters owns of each image, where images are groups
+    counts: np.ndarray  # (J, K)  expected number of rows of each group in each cluster
+    moments: np.ndarray  # (K, F)
+    sizes: np.ndarray  # (J,)    rows of each group
+    log_norm: float = 0.0  # sum of the log normalisers of the responsibilities over all rows
+    pairs: int = 0  # (row, cluster) pairs that were evaluated
+    first: int = 0  # the group of the first row of `counts` and `sizes`, if they cover a range of groups
+    owners: np.ndarray | None = None  # (J, T) ownership of each image by each of T image clusters, if groups are images
 
     def __add__(self, other: "Statistics") -> "Statistics":
         first = min(self.first, other.first)
-        return Statistics(_overlaid(self.first, self.counts, other.first, other.counts), self.moments + other.moments,
-                          _overlaid(self.first, self.sizes, other.first, other.sizes),
-                          self.log_norm + other.log_norm, self.pairs + other.pairs, first)
+        return Statistics(
+            _overlaid(self.first, self.counts, other.first, other.counts),
+            self.moments + other.moments,
+            _overlaid(self.first, self.sizes, other.first, other.sizes),
+            self.log_norm + other.log_norm,
+            self.pairs + other.pairs,
+            first,
+        )
 
     @property
     def owned(self) -> np.ndarray:
-        """Rows each cluster owns (K,)."""
+        """Return the number of rows each cluster owns (K,)."""
         return self.counts.sum(0)
+
+    @property
+    def image_owners(self) -> np.ndarray:
+        """Return the ownership of each image by each image cluster; raises if groups are not images."""
+        if self.owners is None:
+            raise ValueError("these statistics have no image clusters")
+        return self.owners
 
     def take(self, clusters: np.ndarray) -> "Statistics":
         return replace(self, counts=self.counts[:, clusters], moments=self.moments[clusters])
 
-    def parted(self, cluster: int, part: "Statistics") -> "Statistics":
-        """With `part`, of one cluster, taken from a cluster and appended as a new one."""
+    def parted(self, cluster: int, split_off: "Statistics") -> "Statistics":
+        """Return the statistics with `split_off`, a part of one cluster, moved to a new last cluster."""
         counts, moments = self.counts.copy(), self.moments.copy()
-        counts[:, cluster] = np.maximum(counts[:, cluster] - part.counts[:, 0], 0.0)
-        moments[cluster] -= part.moments[0]
-        return replace(self, counts=np.hstack([counts, part.counts]), moments=np.vstack([moments, part.moments]))
+        counts[:, cluster] = np.maximum(counts[:, cluster] - split_off.counts[:, 0], 0.0)
+        moments[cluster] -= split_off.moments[0]
+        return replace(
+            self, counts=np.hstack([counts, split_off.counts]), moments=np.vstack([moments, split_off.moments])
+        )
 
     def replaced(self, clusters: np.ndarray, halves: "Statistics") -> "Statistics":
-        """Each listed cluster replaced by the first of its two halves, the second ones appended in the same order."""
+        """Return the statistics with each listed cluster replaced by its first half. The second halves are appended in
+        the same order."""
         counts, moments = self.counts.copy(), self.moments.copy()
         counts[:, clusters], moments[clusters] = halves.counts[:, 0::2], halves.moments[0::2]
-        return replace(self, counts=np.hstack([counts, halves.counts[:, 1::2]]),
-                       moments=np.vstack([moments, halves.moments[1::2]]))
+        return replace(
+            self, counts=np.hstack([counts, halves.counts[:, 1::2]]), moments=np.vstack([moments, halves.moments[1::2]])
+        )
 
 
 def _overlaid(at: int, a: np.ndarray, start: int, b: np.ndarray) -> np.ndarray:
-    """The sum of rows of two runs of groups that begin at these groups, over all groups from the first to the last."""
+    """Add two tables whose rows are ranges of groups that start at `at` and `start`. The result covers both ranges."""
     if at == start and len(a) == len(b):
         return a + b
     first, end = min(at, start), max(at + len(a), start + len(b))
@@ -64,21 +80,21 @@ def _overlaid(at: int, a: np.ndarray, start: int, b: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Scorer:
-    """What the E-step needs, and all that travels to a worker: log joint = coefficients @ features + log weights."""
+    """The data needed by the E-step, also on remote workers: log joint = coefficients @ features + log weights."""
 
-    clusters: Clusters                    # any of the family: it knows the features
-    coefficients: np.ndarray              # (K, F), one more row where labels may reach beyond the K clusters
-    log_weights: np.ndarray               # (J, K), likewise
-    present: np.ndarray | None = None     # (J, K) bool: pairs worth evaluating; None for all
-    beyond: bool = False                  # the last row stands for all clusters past the K
+    clusters: Clusters  # clusters of the observation model, which compute the features
+    coefficients: np.ndarray  # (K, F), plus one row if labels may belong to clusters beyond K
+    log_weights: np.ndarray  # (J, K), plus one column in the same case
+    present: np.ndarray | None = None  # (J, K) bool: pairs to evaluate; None for all
+    beyond: bool = False  # the last row stands for all clusters beyond K
 
     @property
     def n_clusters(self) -> int:
-        """Clusters whose statistics are wanted."""
+        """Number of clusters for which statistics are computed."""
         return len(self.coefficients) - self.beyond
 
     def of_groups(self, first: int, count: int) -> "Scorer":
-        """For rows of a run of groups; a single row of weights is for all groups."""
+        """Return the scorer for rows of a range of groups. A single row of weights applies to all groups."""
         if len(self.log_weights) in (1, count):
             return self
         run = slice(first, first + count)
@@ -88,7 +104,7 @@ class Scorer:
 
 @dataclass(frozen=True)
 class Parameters:
-    """What is believed of weights and clusters."""
+    """Posterior of the weights and of the clusters."""
 
     weights: Weights
     clusters: Clusters
@@ -103,14 +119,15 @@ class Parameters:
 
 @dataclass(frozen=True)
 class Model:
-    """Groups here know nothing of each other; models in which they do say otherwise where a comment says "alone"."""
+    """A mixture whose groups are independent. Subclasses with dependent groups override the methods marked "independent
+    groups"."""
 
     weights: WeightsPrior
     clusters: Clusters
-    cutoff: float = 0.0  # a cluster with fewer rows of a group than this is no longer evaluated for that group
+    cutoff: float = 0.0  # pairs of a group and a cluster with fewer rows than this are no longer evaluated
 
     def parameters(self, data: Statistics, before: Parameters | None = None) -> Parameters:
-        """The beliefs that bound highest for these statistics (VBM)."""
+        """Return the posterior that maximises the bound for these statistics (VBM)."""
         weights = self.weights.posterior(data.counts, data.sizes, before.weights if before else None)
         return Parameters(weights, self.clusters.posterior(data.moments))
 
@@ -118,39 +135,52 @@ class Model:
         return float(parameters.weights.kl.sum() + parameters.clusters.kl(self.clusters).sum())
 
     def present(self, data: Statistics) -> np.ndarray | None:
-        """(J, K) bool: the pairs to evaluate, each group's largest cluster always among them. None where all are."""
+        """Return the pairs to evaluate (J, K) bool, always with the largest cluster of each group. None means all
+        pairs."""
         if not self.cutoff:
             return None
-        kept = data.counts >= self.cutoff
-        kept[np.arange(len(kept)), data.counts.argmax(1)] = True
-        return None if kept.all() else kept
+        is_used = data.counts >= self.cutoff
+        is_used[np.arange(len(is_used)), data.counts.argmax(1)] = True
+        return None if is_used.all() else is_used
 
     def evidence(self, data: Statistics) -> float:
-        """The lower bound less the entropy of the responsibilities, at the best beliefs for these statistics."""
+        """Return the lower bound without the entropy of the responsibilities, at the optimal posterior for these
+        statistics."""
         return float(self.evidence_of_weights(data) + log_evidence(self.clusters, data.moments).sum())
 
     def evidence_of_weights(self, data: Statistics) -> float:
-        return float(log_evidence_of_weights(self.weights, data.counts).sum())  # alone
+        return float(log_evidence_of_weights(self.weights, self.counts_of_weights(data)).sum())
+
+    def counts_of_weights(self, data: Statistics) -> np.ndarray:
+        """Return the counts for which there are weights: one row per group."""
+        return data.counts  # independent groups
 
     def opened(self, data: Statistics, rng: np.random.Generator) -> Statistics:
-        """The statistics a search begins with, complete with what no sweep gives."""
-        return data  # alone
+        """Return the initial statistics of a search, with the values that no pass over the data computes."""
+        return data  # independent groups
 
-    def told(self, data: Statistics, weights: Weights) -> Weights:
-        """The weights of groups with these statistics, given what is believed of other groups."""
-        return self.weights.posterior(data.counts, data.sizes)  # alone
+    def weights_for_new_groups(self, data: Statistics, weights: Weights) -> Weights:
+        """Return the weights of groups with these statistics, given the posterior of other groups."""
+        return self.weights.posterior(data.counts, data.sizes)  # independent groups
 
     def of_groups(self, groups: np.ndarray) -> "Model":
-        """The model of some groups only, which are numbered anew in this order."""
-        return self  # alone
+        """Return the model of some groups, renumbered in this order."""
+        return self  # independent groups
+
+    @property
+    def sees_groups(self) -> bool:
+        """Return whether the parts of a cluster have their own proportions in each group."""
+        return True  # independent groups
 
     def of_halves(self, groups: np.ndarray) -> "tuple[Model, np.ndarray | None, np.ndarray]":
-        """The model of two halves of one cluster, the groups it tells apart (None: it does not), and each row's."""
-        present, index = np.unique(groups, return_inverse=True)  # alone; absent groups neither gain nor cost
+        """Return the model for two halves of one cluster, the groups it distinguishes (None: none), and the group of
+        each row."""
+        # independent groups: groups without rows do not change the bound
+        present, index = np.unique(groups, return_inverse=True)
         return replace(self, cutoff=0.0), present, index.astype(np.int32)
 
     def misfit(self, parameters: Parameters, data: Statistics) -> np.ndarray:
-        """Each cluster's part of the free energy (5.18), (K,)."""
+        """Return each cluster's part of the free energy (5.18), (K,)."""
         explained = (data.counts * parameters.weights.expected_log).sum(0)
         return self.misfit_of_clusters(parameters, data) - explained
 
@@ -159,7 +189,8 @@ class Model:
         return clusters.kl(self.clusters) - (data.moments * clusters.coefficients()).sum(1)
 
     def bound(self, parameters: Parameters, data: Statistics, entropy: float) -> float:
-        """The lower bound for any responsibilities with these statistics and this entropy (5.3, general form)."""
+        """Return the lower bound for any responsibilities with these statistics and this entropy (5.3,
+        general form)."""
         fit = (data.counts * parameters.weights.expected_log).sum()
         fit += (data.moments * parameters.clusters.coefficients()).sum()
         return float(fit + entropy - self.penalty(parameters))

@@ -1,12 +1,12 @@
-"""The estimators: Bayesian mixtures whose clusters all groups share and whose proportions each group has of its own.
+"""The mixture estimators. All groups share the clusters; each group has its own proportions.
 
-    model = GMC(width=0.05, random_state=0).fit(descriptors, groups=dives)
-    model.labels_, model.weights_, model.n_clusters_
+model = GMC(width=0.05, random_state=0).fit(descriptors, groups=dives)
+model.labels_, model.weights_, model.n_clusters_
 """
 
 from collections.abc import Callable
 
-from engine.distributions import (
+from benthoscope.engine.distributions import (
     Dirichlet,
     GeneralisedDirichlet,
     NestedSticks,
@@ -14,20 +14,35 @@ from engine.distributions import (
     TruncatedSticks,
     WeightsPrior,
 )
-from engine.mixtures import checking
-from engine.mixtures.bayesian import BayesianMixture
-from engine.problems import fail, unknown
+from benthoscope.engine.mixtures import validation as checking
+from benthoscope.engine.mixtures.bayesian import BayesianMixture
+from benthoscope.engine.problems import fail, unknown
 
 TRUNCATIONS: dict[str, Callable[[float], WeightsPrior]] = {
-    "nested": NestedSticks, "tied": TiedSticks, "truncated": TruncatedSticks,
+    "nested": NestedSticks,
+    "tied": TiedSticks,
+    "truncated": TruncatedSticks,
 }
 
 
 class BGMM(BayesianMixture):
-    """Bayesian Gaussian mixture with symmetric Dirichlet weights; groups are not looked at."""
+    """Bayesian Gaussian mixture with symmetric Dirichlet weights. Ignores groups."""
 
-    def __init__(self, *, width=0.05, scaled_prior=True, observation="full", concentration=1.0, search="greedy",
-                 search_rows=10_000, max_clusters=None, tol=1e-5, max_iter=1000, warm_start=False, random_state=None):
+    def __init__(
+        self,
+        *,
+        width=0.05,
+        scaled_prior=True,
+        observation="full",
+        concentration=1.0,
+        search="best",
+        search_rows=10_000,
+        max_clusters=None,
+        tol=1e-7,
+        max_iter=1000,
+        warm_start=False,
+        random_state=None,
+    ):
         self.width, self.scaled_prior, self.observation = width, scaled_prior, observation
         self.concentration = concentration
         self.search, self.search_rows, self.max_clusters = search, search_rows, max_clusters
@@ -41,11 +56,24 @@ class BGMM(BayesianMixture):
 
 
 class VDP(BayesianMixture):
-    """Variational Dirichlet process: as many clusters as the rows call for; groups are not looked at."""
+    """Variational Dirichlet process: the data determine the number of clusters. Ignores groups."""
 
-    def __init__(self, *, width=0.05, scaled_prior=True, observation="full", concentration=1.0, truncation="nested",
-                 search="greedy", search_rows=10_000, max_clusters=None, tol=1e-5, max_iter=1000, warm_start=False,
-                 random_state=None):
+    def __init__(
+        self,
+        *,
+        width=0.05,
+        scaled_prior=True,
+        observation="full",
+        concentration=1.0,
+        truncation="nested",
+        search="best",
+        search_rows=10_000,
+        max_clusters=None,
+        tol=1e-7,
+        max_iter=1000,
+        warm_start=False,
+        random_state=None,
+    ):
         self.width, self.scaled_prior, self.observation = width, scaled_prior, observation
         self.concentration, self.truncation = concentration, truncation
         self.search, self.search_rows, self.max_clusters = search, search_rows, max_clusters
@@ -61,7 +89,7 @@ class VDP(BayesianMixture):
 
 
 class _Grouped(BayesianMixture):
-    """Proportions of its own for every group."""
+    """Base class of models in which each group has its own proportions."""
 
     _sees_groups = True
 
@@ -71,11 +99,25 @@ class _Grouped(BayesianMixture):
 
 
 class GMC(_Grouped):
-    """Grouped mixtures clustering: every dive or album has proportions of its own under a generalised Dirichlet."""
+    """Grouped mixtures clustering: each dive or album has its own proportions under a generalised Dirichlet prior."""
 
-    def __init__(self, *, width=0.05, scaled_prior=True, observation="full", sticks=(1.0, 1.0), sparse=False,
-                 sparse_cutoff=1.0, search="greedy", search_rows=10_000, max_clusters=None, tol=1e-5, max_iter=1000,
-                 warm_start=False, random_state=None):
+    def __init__(
+        self,
+        *,
+        width=0.05,
+        scaled_prior=True,
+        observation="full",
+        sticks=(1.0, 1.0),
+        sparse=False,
+        sparse_cutoff=1.0,
+        search="best",
+        search_rows=10_000,
+        max_clusters=None,
+        tol=1e-7,
+        max_iter=1000,
+        warm_start=False,
+        random_state=None,
+    ):
         self.width, self.scaled_prior, self.observation = width, scaled_prior, observation
         self.sticks, self.sparse, self.sparse_cutoff = sticks, sparse, sparse_cutoff
         self.search, self.search_rows, self.max_clusters = search, search_rows, max_clusters
@@ -86,17 +128,33 @@ class GMC(_Grouped):
 
     def _check_weights(self) -> None:
         if not isinstance(self.sticks, tuple | list) or len(self.sticks) != 2:
-            raise fail("sticks", f"{self.sticks!r} is not a pair", "give the two parameters of a Beta distribution")
+            raise fail(
+                "sticks", f"{self.sticks!r} is not a pair of numbers", "give the two parameters of a Beta distribution"
+            )
         for value in self.sticks:
             checking.positive("sticks", value)
 
 
 class SymmetricGMC(_Grouped):
-    """Grouped mixtures clustering whose proportions have a symmetric Dirichlet prior."""
+    """Grouped mixtures clustering with a symmetric Dirichlet prior of the proportions of each group."""
 
-    def __init__(self, *, width=0.05, scaled_prior=True, observation="full", concentration=1.0, sparse=False,
-                 sparse_cutoff=1.0, search="greedy", search_rows=10_000, max_clusters=None, tol=1e-5, max_iter=1000,
-                 warm_start=False, random_state=None):
+    def __init__(
+        self,
+        *,
+        width=0.05,
+        scaled_prior=True,
+        observation="full",
+        concentration=1.0,
+        sparse=False,
+        sparse_cutoff=1.0,
+        search="best",
+        search_rows=10_000,
+        max_clusters=None,
+        tol=1e-7,
+        max_iter=1000,
+        warm_start=False,
+        random_state=None,
+    ):
         self.width, self.scaled_prior, self.observation = width, scaled_prior, observation
         self.concentration, self.sparse, self.sparse_cutoff = concentration, sparse, sparse_cutoff
         self.search, self.search_rows, self.max_clusters = search, search_rows, max_clusters

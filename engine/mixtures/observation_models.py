@@ -1,23 +1,30 @@
-"""The distributions a cluster may have, and how their priors are set from the data (methods note 3.5)."""
+"""The possible distributions of a cluster, and how their priors are derived from the data (methods note 3.5)."""
 
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
-from engine.distributions import Clusters, GammaExponential, GaussianGamma, GaussianWishart
-from engine.mixtures.observations import Frame
-from engine.mixtures.summary import Summary
-from engine.problems import fail, unknown
+from benthoscope.engine.distributions import (
+    Clusters,
+    DirichletCategorical,
+    GammaExponential,
+    GaussianGamma,
+    GaussianWishart,
+)
+from benthoscope.engine.mixtures.data import Frame, Summary
+from benthoscope.engine.problems import fail, unknown
 
 
 class Family(Protocol):
     def frame(self, summary: Summary) -> Frame:
-        """How the search sees the rows: about their mean, in units of the largest principal deviation."""
+        """Return the frame of the search: origin at the mean of the rows, scale equal to the largest principal standard
+        deviation."""
         ...
 
     def prior(self, frame: Frame, width: float, scaled: bool) -> Clusters:
-        """In units of the frame. `width` is the a priori variance of a cluster over the largest principal variance."""
+        """Return the prior in units of the frame. `width` is the prior variance of a cluster divided by the largest
+        principal variance."""
         ...
 
 
@@ -34,12 +41,16 @@ class Gaussian:
 
 @dataclass(frozen=True)
 class Exponential:
-    """Rates have no origin; the scale is the mean over all columns, `width` the a priori mean over it."""
+    """Exponential columns. Rates have no origin; the scale is the mean over all columns, and `width` is the prior mean
+    divided by it."""
 
     def frame(self, summary: Summary) -> Frame:
         if summary.lowest < 0:
-            raise fail("X", f"has negative values (the least is {summary.lowest:g})",
-                       "exponential clusters take values from zero up; use observation='full' or 'diagonal'")
+            raise fail(
+                "X",
+                f"has negative values (the smallest is {summary.lowest:g})",
+                "exponential clusters need values of zero or more; use observation='full' or 'diagonal'",
+            )
         return Frame(np.zeros(len(summary.mean)), float(summary.mean.mean()) or 1.0)
 
     def prior(self, frame: Frame, width: float, scaled: bool) -> Clusters:
@@ -47,9 +58,13 @@ class Exponential:
 
 
 FAMILIES: dict[str, Family] = {
-    "diagonal": Gaussian(GaussianGamma), "exponential": Exponential(), "full": Gaussian(GaussianWishart),
+    "diagonal": Gaussian(GaussianGamma),
+    "exponential": Exponential(),
+    "full": Gaussian(GaussianWishart),
 }
-KINDS: dict[str, type] = {kind.__name__: kind for kind in (GammaExponential, GaussianGamma, GaussianWishart)}
+KINDS: dict[str, type] = {
+    kind.__name__: kind for kind in (DirichletCategorical, GammaExponential, GaussianGamma, GaussianWishart)
+}
 
 
 def family_named(word: str) -> Family:

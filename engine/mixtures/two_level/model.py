@@ -1,23 +1,29 @@
-"""Two levels: images fall into clusters too, and the cluster of an image decides what segments it shows (note 6).
+"""The two-level model: images belong to clusters too, and the cluster of an image sets the proportions of its segments
+(note 6).
 
-To the segments this is a mixture whose groups are images, so all that searches and sums serves as it is; what differs
-is how the weights of an image come about: it is owned in parts by image clusters, which have proportions each.
+For the segments, this is a mixture whose groups are images, so the searches and sums of mixtures apply unchanged. Only
+the weights of an image differ: they are an average over image clusters, each with its own proportions.
 """
 
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from engine.distributions import Clusters, GeneralisedDirichlet, Weights, WeightsPrior, log_evidence_of_weights
-from engine.mixtures.model import Model, Parameters, Statistics
-from engine.mixtures.sweep import add_by_group
+from benthoscope.engine.distributions import (
+    Clusters,
+    GeneralisedDirichlet,
+    Weights,
+    WeightsPrior,
+)
+from benthoscope.engine.mixtures.e_step import add_by_group
+from benthoscope.engine.mixtures.model import Model, Parameters, Statistics
 
-BLOCK = 8192  # images whose sufficient statistics are held at once
+BLOCK = 8192  # number of images whose sufficient statistics are in memory at the same time
 
 
 @dataclass(frozen=True)
 class Looks:
-    """Descriptors of whole images as a frame sees them, and the prior of what an image cluster looks like."""
+    """Descriptors of whole images in units of the frame, and the prior of the image clusters."""
 
     rows: np.ndarray  # (I, D1)
     prior: Clusters
@@ -37,21 +43,23 @@ class Looks:
 
 @dataclass(frozen=True)
 class Images:
-    """The images that are the groups: which dive each is of, and how it looks where that is known."""
+    """The images that form the groups: their dives and, if known, their descriptors."""
 
     dives: np.ndarray  # (I,) int32, 0 .. n_dives - 1
     n_dives: int
-    looks: Looks | None = None
+    image_features: Looks | None = None
 
     def __len__(self) -> int:
         return len(self.dives)
 
     def take(self, images: np.ndarray) -> "Images":
-        looks = None if self.looks is None else replace(self.looks, rows=self.looks.rows[images])
-        return replace(self, dives=self.dives[images], looks=looks)
+        image_features = (
+            None if self.image_features is None else replace(self.image_features, rows=self.image_features.rows[images])
+        )
+        return replace(self, dives=self.dives[images], image_features=image_features)
 
     def owned_by_dive(self, owners: np.ndarray) -> np.ndarray:
-        """(dives, T)"""
+        """Return the expected number of images of each dive in each image cluster (dives, T)."""
         counts = np.zeros((self.n_dives, owners.shape[1]))
         add_by_group(counts, self.dives, owners.T)
         return counts
@@ -59,75 +67,95 @@ class Images:
 
 @dataclass(frozen=True)
 class Scenes:
-    """What is believed of T image clusters."""
+    """Posterior of T image clusters."""
 
-    shares: Weights         # (dives, T) of each dive
-    proportions: Weights    # (T, K) of segment clusters in each image cluster
-    looks: Clusters | None  # T of them
-    owned: np.ndarray       # (dives, T) images of each dive they were learned from
+    shares: Weights  # (dives, T) proportions in each dive
+    proportions: Weights  # (T, K) of segment clusters in each image cluster
+    image_features: Clusters | None  # T clusters of the image descriptors
+    owned: np.ndarray  # (dives, T) expected number of images of each dive
 
 
 @dataclass(frozen=True)
 class SceneWeights(Weights):
-    """The weights of images: their owners' proportions, mixed. `kl` is what the whole level costs, in one number."""
+    """Weights of the images: the proportions of their image clusters, averaged. `kl` is the cost of the image level in
+    one number."""
 
     scenes: Scenes | None = None
 
 
+def scenes_in(weights: Weights) -> Scenes:
+    """Return the image clusters of the weights of a two-level model; raises for other weights."""
+    if not isinstance(weights, SceneWeights) or weights.scenes is None:
+        raise TypeError("these weights have no image clusters")
+    return weights.scenes
+
+
 @dataclass(frozen=True, kw_only=True)
 class SceneModel(Model):
-    """`weights` is the prior of the proportions of an image cluster, `shares` of image clusters in a dive."""
+    """A mixture of segments. `weights` is the prior of the segment clusters in an image cluster, `shares` that of the
+    image clusters in a dive."""
 
     images: Images
     shares: WeightsPrior = field(default_factory=GeneralisedDirichlet)
-    surplus: int = 100    # image clusters to begin with, if there are as many images
-    hard: bool = False    # begin with every image owned whole by one of them, not by all in random parts
-    frozen: bool = False  # leave owners as they are while there is only one segment cluster (6.4)
+    surplus: int = 100  # initial number of image clusters, if there are as many images
+    hard: bool = False  # start with each image in one image cluster instead of random probabilities
+    frozen: bool = False  # keep the image clusters fixed while there is only one segment cluster (6.4)
 
     def parameters(self, data: Statistics, before: Parameters | None = None) -> Parameters:
-        scenes = self.scenes(data.counts, data.owners)
-        owners = data.owners if self.frozen and data.counts.shape[1] == 1 else self.owners(data.counts, scenes)
+        scenes = self.scenes(data.counts, data.image_owners)
+        owners = data.image_owners if self.frozen and data.counts.shape[1] == 1 else self.owners(data.counts, scenes)
         return Parameters(self.believed(scenes, owners), self.clusters.posterior(data.moments))
 
     def scenes(self, counts: np.ndarray, owners: np.ndarray) -> Scenes:
-        """The beliefs that bound highest for these owners (I, T) of images and counts (I, K) of their segments."""
-        looks, owned = self.images.looks, self.images.owned_by_dive(owners)
-        return Scenes(self.shares.posterior(owned), self.weights.posterior(owners.T @ counts),
-                      None if looks is None else looks.prior.posterior(looks.moments(owners)), owned)
+        """Return the optimal posterior for these image clusters (I, T) and segment counts (I, K)."""
+        image_features, owned = self.images.image_features, self.images.owned_by_dive(owners)
+        return Scenes(
+            self.shares.posterior(owned),
+            self.weights.posterior(owners.T @ counts),
+            None if image_features is None else image_features.prior.posterior(image_features.moments(owners)),
+            owned,
+        )
 
     def owners(self, counts: np.ndarray, scenes: Scenes) -> np.ndarray:
-        """q(Y) (I, T): how much of every image each image cluster owns (5.12)."""
+        """Return q(Y) (I, T): the probabilities of the image clusters for each image (5.12)."""
         return self.explained(counts, scenes)[0]
 
     def first_owners(self, evidence: np.ndarray, scenes: Scenes) -> np.ndarray:
-        """Of new images, by the evidence (I, T) their segments give if a single image cluster owned them whole."""
+        """Return initial probabilities for new images, from the evidence (I, T) of their segments under each image
+        cluster."""
         return _normalised(self._of_images(scenes) + evidence)[0]
 
     def believed(self, scenes: Scenes, owners: np.ndarray) -> SceneWeights:
         kl = np.array([self.unlike(scenes, owners).sum() + self.cost(scenes)])
-        return SceneWeights(owners @ scenes.proportions.expected_log, owners @ scenes.proportions.mean, kl,
-                            owners=owners, scenes=scenes)
+        return SceneWeights(
+            owners @ scenes.proportions.expected_log, owners @ scenes.proportions.mean, kl, owners=owners, scenes=scenes
+        )
 
     def unlike(self, scenes: Scenes, owners: np.ndarray) -> np.ndarray:
-        """(I,): how much less the dive's shares and the looks say for these owners than the owners for themselves."""
+        """Return the divergence between the probabilities and what the dive and the descriptors predict for each image
+        (I,)."""
         return (owners * (np.log(np.maximum(owners, np.finfo(float).tiny)) - self._of_images(scenes))).sum(1)
 
     def cost(self, scenes: Scenes) -> float:
-        """KL(posterior || prior) of all that is believed of image clusters."""
-        of_weights = scenes.shares.kl.sum() + scenes.proportions.kl.sum()
-        return float(of_weights + (0.0 if scenes.looks is None else scenes.looks.kl(self.images.looks.prior).sum()))
+        """Return KL(posterior || prior) of all parameters of the image clusters."""
+        descriptors, cost = self.images.image_features, scenes.shares.kl.sum() + scenes.proportions.kl.sum()
+        if descriptors is not None and scenes.image_features is not None:
+            cost += scenes.image_features.kl(descriptors.prior).sum()
+        return float(cost)
 
     def explained(self, counts: np.ndarray, scenes: Scenes) -> tuple[np.ndarray, float]:
-        """The best owners for these beliefs and counts, and what the image level then adds to the lower bound."""
+        """Return the best image clusters for this posterior and these counts, and their part of the lower bound."""
         owners, log_norm = _normalised(self._of_images(scenes) + counts @ scenes.proportions.expected_log.T)
         return owners, float(log_norm.sum() - self.cost(scenes))
 
     def _of_images(self, scenes: Scenes) -> np.ndarray:
-        """E[log pi] of the dive and E[log N(w)] of the looks (I, T): all that speaks for owners but the segments."""
-        found = scenes.shares.expected_log[self.images.dives]
-        return found if scenes.looks is None else found + self.images.looks.log_likelihood(scenes.looks)
+        """Return E[log pi] of the dive plus E[log N(w)] of the image descriptor (I, T), without the segments."""
+        descriptors, log_joint = self.images.image_features, scenes.shares.expected_log[self.images.dives]
+        if descriptors is None or scenes.image_features is None:
+            return log_joint
+        return log_joint + descriptors.log_likelihood(scenes.image_features)
 
-    # --- what a search asks of a model
+    # --- methods called by a search
 
     def opened(self, data: Statistics, rng: np.random.Generator) -> Statistics:
         return replace(data, owners=self.random_owners(rng))
@@ -136,29 +164,35 @@ class SceneModel(Model):
         T = min(self.surplus, len(self.images))
         if self.hard:
             return np.eye(T)[rng.integers(T, size=len(self.images))]
-        parts = rng.random((len(self.images), T))
-        return parts / parts.sum(1, keepdims=True)
+        shares = rng.random((len(self.images), T))
+        return shares / shares.sum(1, keepdims=True)
 
-    def evidence_of_weights(self, data: Statistics) -> float:
-        """Of the proportions alone, the owners kept: what a parting of segment clusters changes."""
-        return float(log_evidence_of_weights(self.weights, data.owners.T @ data.counts).sum())
+    def counts_of_weights(self, data: Statistics) -> np.ndarray:
+        """Return the counts of each image cluster (T, K). With fixed image clusters, only the evidence of their
+        proportions changes when segment clusters split or merge."""
+        return data.image_owners.T @ data.counts
 
-    def told(self, data: Statistics, weights: SceneWeights) -> SceneWeights:
-        return self.believed(weights.scenes, self.owners(data.counts, weights.scenes))
+    def weights_for_new_groups(self, data: Statistics, weights: Weights) -> SceneWeights:
+        scenes = scenes_in(weights)
+        return self.believed(scenes, self.owners(data.counts, scenes))
 
     def of_groups(self, groups: np.ndarray) -> "SceneModel":
         return replace(self, images=self.images.take(groups))
 
+    @property
+    def sees_groups(self) -> bool:
+        return False  # all members of a cluster use one image cluster
+
     def of_halves(self, groups: np.ndarray) -> tuple[Model, None, np.ndarray]:
-        """One image cluster for all members (6.4)."""
+        """Return the model for two halves of a cluster. All members use one image cluster (6.4)."""
         return Model(self.weights, self.clusters), None, np.zeros(len(groups), np.int32)
 
     def misfit(self, parameters: Parameters, data: Statistics) -> np.ndarray:
-        return self.misfit_of_clusters(parameters, data)  # without weights (5.19)
+        return self.misfit_of_clusters(parameters, data)  # excludes the weights (5.19)
 
 
 def _normalised(log_joint: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows that sum to one, and the log of what each summed to; overwrites log_joint (I, T)."""
+    """Return rows that sum to one, and the log of their previous sums. Overwrites log_joint (I, T)."""
     top = log_joint.max(1, keepdims=True)
     log_joint -= top
     shares = np.exp(log_joint, out=log_joint)

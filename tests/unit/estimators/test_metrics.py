@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn import metrics as theirs
 
-from engine import metrics
+from benthoscope.engine import metrics
 
 RNG = np.random.default_rng(0)
 A, B = RNG.integers(0, 7, 400), RNG.integers(0, 4, 400)
@@ -13,18 +13,19 @@ MIXED = np.where(RNG.random(400) < 0.7, A, B)
 
 @pytest.mark.parametrize(("a", "b"), [(A, B), (A, MIXED), (MIXED, A), (A, A), (A, np.zeros(400, int))])
 def test_figures_equal_those_of_scikit_learn(a, b):
-    found = metrics.agreement(a, b)
+    score = metrics.agreement(a, b)
     h, c, v = theirs.homogeneity_completeness_v_measure(a, b)
-    assert (found.homogeneity, found.completeness, found.v_measure) == pytest.approx((h, c, v), abs=1e-12)
+    assert (score.homogeneity, score.completeness, score.v_measure) == pytest.approx((h, c, v), abs=1e-12)
     assert metrics.rand(a, b) == pytest.approx(theirs.rand_score(a, b), abs=1e-12)
     assert metrics.adjusted_rand(a, b) == pytest.approx(theirs.adjusted_rand_score(a, b), abs=1e-12)
-    assert metrics.mean_class_accuracy(a, b) == pytest.approx(theirs.recall_score(
-        a, b, average="macro", labels=np.unique(a), zero_division=0), abs=1e-12)
+    assert metrics.mean_class_accuracy(a, b) == pytest.approx(
+        theirs.recall_score(a, b, average="macro", labels=np.unique(a), zero_division=0), abs=1e-12
+    )
 
 
-def test_one_cluster_is_complete_and_tells_nothing():
-    found = metrics.agreement(A, np.zeros(400))
-    assert (found.homogeneity, found.completeness, found.v_measure) == (0, 1, 0)
+def test_one_cluster_is_complete_and_has_no_information():
+    score = metrics.agreement(A, np.zeros(400))
+    assert (score.homogeneity, score.completeness, score.v_measure) == (0, 1, 0)
 
 
 def test_singletons_are_homogeneous():
@@ -40,8 +41,8 @@ def test_names_do_not_matter_and_sides_can_be_swapped():
 def test_arithmetic_normalisation_is_never_above_the_geometric_one():
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        found = metrics.agreement(rng.integers(0, 9, 60), rng.integers(0, 3, 60))
-        assert found.v_measure <= found.nmi_sqrt + 1e-12
+        score = metrics.agreement(rng.integers(0, 9, 60), rng.integers(0, 3, 60))
+        assert score.v_measure <= score.nmi_sqrt + 1e-12
 
 
 def test_unrelated_groupings_have_no_adjusted_agreement_on_average():
@@ -56,8 +57,8 @@ def test_variation_of_information_is_a_distance():
     assert direct <= around + metrics.variation_of_information(b, c) + 1e-12
 
 
-def test_groupings_of_different_length_are_refused():
-    with pytest.raises(ValueError, match="399 of one grouping for 400"):
+def test_groupings_of_different_length_are_rejected():
+    with pytest.raises(ValueError, match="399 labels in one grouping, but 400"):
         metrics.v_measure(A, B[:-1])
 
 

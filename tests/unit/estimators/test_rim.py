@@ -7,20 +7,31 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax as slow_log_softmax
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from engine.discriminative import RIM, KernelRIM, SemiSupervisedRIM, chosen_strength, rim_path
-from engine.discriminative.climbing import Precision, climb, supervised_start
-from engine.discriminative.fitting import Given, Plan, best_of, climb_from, power
-from engine.discriminative.kernels import factored
-from engine.discriminative.logit import BLOCK, Coefficients, entropies
-from engine.discriminative.objective import Information, Labelled, Objective, mutual_information
-from engine.discriminative.scaling import overall
-from engine.discriminative.sizes import fitted_gamma, power_law, slope_of_gamma, tied_by_rank
-from engine.discriminative.starting import kmeans
-from engine.metrics import adjusted_rand
-from engine.problems import BadInput
-from engine.progress import Cancelled
+from benthoscope.engine.discriminative import RIM, KernelRIM, SemiSupervisedRIM, chosen_strength, rim_path
+from benthoscope.engine.discriminative.coefficients import BLOCK, Coefficients, entropies
+from benthoscope.engine.discriminative.kernel_factors import factored
+from benthoscope.engine.discriminative.objective import (
+    Information,
+    InformationObjective,
+    WeightedExamples,
+    mutual_information,
+)
+from benthoscope.engine.discriminative.optimisation import (
+    FitSettings,
+    Given,
+    Precision,
+    best_of,
+    climb,
+    climb_from,
+    kmeans,
+    power,
+    supervised_start,
+)
+from benthoscope.engine.discriminative.validation import fitted_gamma, overall, power_law, slope_of_gamma, tied_by_rank
+from benthoscope.engine.metrics import adjusted_rand
+from benthoscope.engine.problems import BadInput
+from benthoscope.engine.progress import Cancelled
 
 
 def toy(rng, spread=0.5, rows=300):
@@ -41,7 +52,7 @@ def data(rng):
 
 
 def labelled(X, y, weights=None):
-    return Labelled(X, y, np.ones(len(y)) if weights is None else weights)
+    return WeightedExamples(X, y, np.ones(len(y)) if weights is None else weights)
 
 
 def random_coefficients(rng, K=5, D=4, size=1.0):
@@ -52,14 +63,16 @@ def objectives(X, y):
     half = len(X) // 2
     log_sizes = np.log(power_law(5, 1.2))
     return {
-        "linear": Objective(0.03, Information(X)),
-        "prior": Objective(0.03, Information(X, log_sizes=log_sizes)),
-        "no balance": Objective(0.03, Information(X, balance=False)),
-        "supervised": Objective(0.03, labelled=labelled(X, y)),
-        "semi": Objective(0.03, Information(X[half:]), labelled(X[:half], y[:half]), 7.0),
-        "semi without balance": Objective(0.03, Information(X[half:], balance=False), labelled(X[:9], y[:9]), 7.0),
-        "weighted": Objective(0.03, labelled=labelled(X, y, np.linspace(0, 2, len(X)))),
-        "kernel": Objective(0.03, Information(factored(rbf(X))(rbf(X))[:, :4])),
+        "linear": InformationObjective(0.03, Information(X)),
+        "prior": InformationObjective(0.03, Information(X, log_sizes=log_sizes)),
+        "no balance": InformationObjective(0.03, Information(X, balance=False)),
+        "supervised": InformationObjective(0.03, labelled=labelled(X, y)),
+        "semi": InformationObjective(0.03, Information(X[half:]), labelled(X[:half], y[:half]), 7.0),
+        "semi without balance": InformationObjective(
+            0.03, Information(X[half:], balance=False), labelled(X[:9], y[:9]), 7.0
+        ),
+        "weighted": InformationObjective(0.03, labelled=labelled(X, y, np.linspace(0, 2, len(X)))),
+        "kernel": InformationObjective(0.03, Information(factored(rbf(X))(rbf(X))[:, :4])),
     }
 
 
@@ -70,16 +83,17 @@ def rbf(X):
 def differences(evaluate, at, step=1e-5):
     """Central differences of a function of a flat vector."""
     slopes = np.empty_like(at)
-    for place in range(len(at)):
+    for position in range(len(at)):
         up, down = at.copy(), at.copy()
-        up[place] += step
-        down[place] -= step
-        slopes[place] = (evaluate(up) - evaluate(down)) / (2 * step)
+        up[position] += step
+        down[position] -= step
+        slopes[position] = (evaluate(up) - evaluate(down)) / (2 * step)
     return slopes
 
 
-@pytest.mark.parametrize("name", ["linear", "prior", "no balance", "supervised", "semi", "semi without balance",
-                                  "weighted", "kernel"])
+@pytest.mark.parametrize(
+    "name", ["linear", "prior", "no balance", "supervised", "semi", "semi without balance", "weighted", "kernel"]
+)
 def test_gradients_equal_central_differences(name, data, rng):
     objective, start = objectives(*data)[name], random_coefficients(rng)
     gradient = objective(start)[1].packed()
@@ -89,8 +103,8 @@ def test_gradients_equal_central_differences(name, data, rng):
 
 def test_an_even_prior_of_sizes_lowers_the_objective_by_log_k(data, rng):
     X, start = data[0], random_coefficients(rng)
-    even = Objective(0.1, Information(X, log_sizes=np.full(5, -np.log(5))))(start)
-    plain = Objective(0.1, Information(X))(start)
+    even = InformationObjective(0.1, Information(X, log_sizes=np.full(5, -np.log(5))))(start)
+    plain = InformationObjective(0.1, Information(X))(start)
     assert even[0] == pytest.approx(plain[0] - np.log(5), abs=1e-12)
     np.testing.assert_allclose(even[1].packed(), plain[1].packed(), atol=1e-12)
 
@@ -119,7 +133,7 @@ def test_a_linear_kernel_expansion_is_the_linear_model(data, rng):
     alpha, b = rng.standard_normal((5, len(X))), rng.standard_normal(5)
     W = alpha @ X
     by_kernel = 0.2 * np.einsum("ki,ij,kj->", alpha, X @ X.T, alpha)
-    F, _ = Objective(0.2, Information(X))(Coefficients(W, b))
+    F, _ = InformationObjective(0.2, Information(X))(Coefficients(W, b))
     assert pytest.approx(mutual_information((X @ X.T) @ alpha.T + b) - by_kernel, rel=1e-10) == F
 
 
@@ -136,30 +150,35 @@ def test_the_dual_coefficients_give_the_scores_of_the_primal_ones(data, rng):
 def test_larger_rows_want_a_larger_penalty_and_nothing_else_changes(data, rng):
     X, start, c = data[0], random_coefficients(rng), 3.7
     shrunk = Coefficients(start.weights / c, start.biases)
-    scaled = Objective(0.1 * c**2, Information(c * X))(shrunk)[0]
-    assert scaled == pytest.approx(Objective(0.1, Information(X))(start)[0], abs=1e-12)
+    scaled = InformationObjective(0.1 * c**2, Information(c * X))(shrunk)[0]
+    assert scaled == pytest.approx(InformationObjective(0.1, Information(X))(start)[0], abs=1e-12)
 
 
-def test_at_a_summit_the_weights_are_sums_of_the_slopes(rng):
+def test_at_an_optimum_the_weights_are_sums_of_the_gradients(rng):
     """Stationarity, worked out from slow formulas: W = G'X / (2 lambda)."""
     X = overall(toy(rng)[0])(toy(np.random.default_rng(5))[0])
     penalty, y = 2 / len(X), kmeans(X, 6, rng)
     start = supervised_start(X, y, 6, penalty)
-    found = climb(Objective(penalty, Information(X)), start, Precision(1e-15, 1e-10, 5000)).coefficients
-    lp = slow_log_softmax(X @ found.weights.T + found.biases, axis=1)
+    coefficients = climb(
+        InformationObjective(penalty, Information(X)), start, Precision(1e-15, 1e-10, 5000)
+    ).coefficients
+    lp = slow_log_softmax(X @ coefficients.weights.T + coefficients.biases, axis=1)
     P = np.exp(lp)
     ratio = lp - np.log(P.mean(0))
     G = P * (ratio - (P * ratio).sum(1, keepdims=True)) / len(X)
-    assert np.abs(found.weights - G.T @ X / (2 * penalty)).max() < 1e-5
+    assert np.abs(coefficients.weights - G.T @ X / (2 * penalty)).max() < 1e-5
 
 
-@pytest.mark.parametrize("X", [np.ones((9, 3)), np.repeat(np.eye(3), 4, 0), np.eye(3)[:2]],
-                         ids=["constant", "duplicates", "fewer rows than classes"])
+@pytest.mark.parametrize(
+    "X",
+    [np.ones((9, 3)), np.repeat(np.eye(3), 4, 0), np.eye(3)[:2]],
+    ids=["constant", "duplicates", "fewer rows than classes"],
+)
 def test_degenerate_rows_give_finite_results(X):
     for model in (RIM(n_clusters=5, n_init=2, random_state=0), KernelRIM(n_clusters=5, n_init=2, random_state=0)):
-        found = model.fit(X)
-        assert np.isfinite(found.predict_proba(X)).all() and np.isfinite(found.lower_bound_)
-        assert len(found.labels_) == len(X)
+        fitted_model = model.fit(X)
+        assert np.isfinite(fitted_model.predict_proba(X)).all() and np.isfinite(fitted_model.lower_bound_)
+        assert len(fitted_model.labels_) == len(X)
 
 
 def test_huge_scores_give_finite_objective_and_gradient(data, rng):
@@ -187,7 +206,7 @@ def test_entropy_is_none_where_sure_and_log_k_where_unknown():
 
 def test_many_rows_in_blocks_give_the_gradient_of_all_at_once(rng):
     X, start = rng.standard_normal((2 * BLOCK + 77, 3)), random_coefficients(rng, 4, 3)
-    F, gradient = Objective(0.0, Information(X))(start)
+    F, gradient = InformationObjective(0.0, Information(X))(start)
     scores = X @ start.weights.T + start.biases
     lp = slow_log_softmax(scores, axis=1)
     P, lph = np.exp(lp), np.log(np.exp(lp).mean(0))
@@ -197,29 +216,29 @@ def test_many_rows_in_blocks_give_the_gradient_of_all_at_once(rng):
     np.testing.assert_allclose(gradient.weights, G.T @ X, rtol=1e-10)
 
 
-def test_what_is_not_kept_between_the_sweeps_is_made_again(rng, monkeypatch):
+def test_values_not_stored_between_passes_are_computed_again(rng, monkeypatch):
     X, start = rng.standard_normal((500, 3)), random_coefficients(rng, 4, 3)
-    kept = Objective(0.1, Information(X))(start)
-    monkeypatch.setattr("engine.discriminative.objective.KEPT", 0)
-    anew = Objective(0.1, Information(X))(start)
-    assert anew[0] == kept[0]
-    np.testing.assert_array_equal(anew[1].packed(), kept[1].packed())
+    information_objective = InformationObjective(0.1, Information(X))(start)
+    monkeypatch.setattr("benthoscope.engine.discriminative.objective.KEPT", 0)
+    anew = InformationObjective(0.1, Information(X))(start)
+    assert anew[0] == information_objective[0]
+    np.testing.assert_array_equal(anew[1].packed(), information_objective[1].packed())
 
 
-def test_classes_the_rows_can_do_without_die(rng):
+def test_superfluous_classes_become_empty(rng):
     """Toy set at its own scale, lambda N = 2: the dead have no share, no weights, and biases far below the living."""
     X, truth = toy(rng)
-    found = best_of(X, Plan(50, 2 / len(X)), [kmeans(X, 50, rng)], 1)
-    shares = np.exp(found.coefficients.log_probabilities(X)).mean(0)
-    alive = np.unique(found.labels)
+    best_fit = best_of(X, FitSettings(50, 2 / len(X)), [kmeans(X, 50, rng)], 1)
+    shares = np.exp(best_fit.coefficients.log_probabilities(X)).mean(0)
+    alive = np.unique(best_fit.labels)
     dead = np.setdiff1d(np.arange(50), alive)
-    assert len(alive) == 3 and adjusted_rand(truth, found.labels) == 1
+    assert len(alive) == 3 and adjusted_rand(truth, best_fit.labels) == 1
     assert shares[dead].max() <= 1e-6
-    assert np.linalg.norm(found.coefficients.weights[dead], axis=1).max() <= 1e-2
-    assert found.coefficients.biases[alive].min() - found.coefficients.biases[dead].max() >= 5
+    assert np.linalg.norm(best_fit.coefficients.weights[dead], axis=1).max() <= 1e-2
+    assert best_fit.coefficients.biases[alive].min() - best_fit.coefficients.biases[dead].max() >= 5
 
 
-def test_the_bound_never_falls_along_a_climb(rng):
+def test_the_objective_never_falls_during_optimisation(rng):
     X, _ = toy(rng)
     model = RIM(n_clusters=10, n_init=1, random_state=0).fit(X)
     assert np.diff(model.lower_bound_history_).min() >= -1e-12
@@ -227,26 +246,26 @@ def test_the_bound_never_falls_along_a_climb(rng):
 
 def test_the_same_seed_gives_the_same_clusters(rng):
     X, _ = toy(rng, spread=1.0)
-    one, two = (RIM(n_clusters=8, n_init=2, random_state=3).fit(X) for _ in range(2))
-    np.testing.assert_array_equal(one.labels_, two.labels_)
-    assert one.lower_bound_ == two.lower_bound_
+    first, two = (RIM(n_clusters=8, n_init=2, random_state=3).fit(X) for _ in range(2))
+    np.testing.assert_array_equal(first.labels_, two.labels_)
+    assert first.lower_bound_ == two.lower_bound_
 
 
 def test_permuting_rows_permutes_the_clusters(rng):
     X, _ = toy(rng, spread=1.0)
     start, order = kmeans(X, 8, rng), rng.permutation(len(X))
-    one = RIM(n_clusters=8).fit(X, start=start)
+    model = RIM(n_clusters=8).fit(X, start=start)
     two = RIM(n_clusters=8).fit(X[order], start=start[order])
-    assert adjusted_rand(one.labels_[order], two.labels_) >= 0.99
+    assert adjusted_rand(model.labels_[order], two.labels_) >= 0.99
 
 
 def test_clusters_are_numbered_by_falling_size_and_rows_predict_as_they_were_labelled(rng):
     X, _ = toy(rng, spread=1.0)
     for model in (RIM(n_clusters=8, n_init=2, random_state=0), KernelRIM(n_clusters=8, n_init=2, random_state=0)):
-        found = model.fit(X)
-        assert (np.diff(np.bincount(found.labels_)) <= 0).all()
-        assert found.predict_proba(X).shape == (len(X), found.n_clusters_)
-        assert (found.predict(X) == found.labels_).mean() > 0.999
+        fitted_model = model.fit(X)
+        assert (np.diff(np.bincount(fitted_model.labels_)) <= 0).all()
+        assert fitted_model.predict_proba(X).shape == (len(X), fitted_model.n_clusters_)
+        assert (fitted_model.predict(X) == fitted_model.labels_).mean() > 0.999
 
 
 def test_the_input_is_not_changed_and_the_model_can_be_copied(rng):
@@ -259,17 +278,24 @@ def test_the_input_is_not_changed_and_the_model_can_be_copied(rng):
     assert clone(model).get_params() == model.get_params()
 
 
-@pytest.mark.parametrize("model", [RIM(n_clusters=5, n_init=1), KernelRIM(n_clusters=5, n_init=1),
-                                   KernelRIM(kernel="cosine", n_clusters=5, n_init=1),
-                                   KernelRIM(kernel="precomputed", n_clusters=5, n_init=1)], ids=str)
+@pytest.mark.parametrize(
+    "model",
+    [
+        RIM(n_clusters=5, n_init=1),
+        KernelRIM(n_clusters=5, n_init=1),
+        KernelRIM(kernel="cosine", n_clusters=5, n_init=1),
+        KernelRIM(kernel="precomputed", n_clusters=5, n_init=1),
+    ],
+    ids=str,
+)
 def test_a_stored_model_assigns_as_before(model, rng):
     X = toy(rng)[0]
     rows = rbf(X) if model.get_params().get("kernel") == "precomputed" else X
     model.set_params(random_state=0).fit(rows)
-    arrays, told = model.to_arrays()
-    again = type(model).from_arrays(arrays, json.loads(json.dumps(told)))
-    for one, two in zip(model.assign(rows), again.assign(rows), strict=True):
-        np.testing.assert_allclose(one, two, atol=1e-12)
+    arrays, metadata = model.to_arrays()
+    again = type(model).from_arrays(arrays, json.loads(json.dumps(metadata)))
+    for first, two in zip(model.assign(rows), again.assign(rows), strict=True):
+        np.testing.assert_allclose(first, two, atol=1e-12)
     assert again.n_clusters_ == model.n_clusters_ and again.lower_bound_ == model.lower_bound_
     assert again.information(rows) == pytest.approx(model.information(rows))
 
@@ -285,11 +311,11 @@ def test_a_precomputed_kernel_gives_the_clusters_of_its_rows(rng):
 
 def test_landmarks_stand_for_the_rows_they_leave_out(rng):
     X, truth = toy(rng, rows=900)
-    found = KernelRIM(n_clusters=6, strength=4.0, landmarks=60, gamma=0.1, n_init=2, random_state=0).fit(X)
-    assert len(found.landmarks_) == 60 and adjusted_rand(truth, found.labels_) > 0.98
+    model = KernelRIM(n_clusters=6, strength=4.0, landmarks=60, gamma=0.1, n_init=2, random_state=0).fit(X)
+    assert len(model.landmarks_) == 60 and adjusted_rand(truth, model.labels_) > 0.98
 
 
-def test_a_cancelled_fit_stops_and_leaves_no_half_of_a_model(rng):
+def test_a_cancelled_fit_leaves_no_partial_model(rng):
     def stop(progress):
         raise Cancelled
 
@@ -301,18 +327,37 @@ def test_a_cancelled_fit_stops_and_leaves_no_half_of_a_model(rng):
 
 def test_a_prior_of_sizes_reaches_the_fit(rng):
     X, _ = toy(rng)
-    plan = Plan(3, 1 / 300, sizes=Given((0.6, 0.3, 0.1)))
+    plan = FitSettings(3, 1 / 300, sizes=Given((0.6, 0.3, 0.1)))
     with_prior = climb_from(X, plan, supervised_start(X, kmeans(X, 3, rng), 3, 1 / 300))
-    even = climb_from(X, Plan(3, 1 / 300), supervised_start(X, kmeans(X, 3, rng), 3, 1 / 300))
+    even = climb_from(X, FitSettings(3, 1 / 300), supervised_start(X, kmeans(X, 3, rng), 3, 1 / 300))
     assert with_prior.value < even.value  # even clusters do not fit uneven sizes
     assert np.exp(power(np.array([0.6, 0.3, 0.1]))).sum() == pytest.approx(1)
     assert RIM(n_clusters=4, sizes="power", n_init=1, random_state=0).fit(X).n_clusters_ >= 2
 
 
+def test_a_power_law_of_sizes_does_not_end_with_one_cluster():
+    rng = np.random.default_rng(1)
+    shares = power_law(6, 1.0)
+    truth = rng.choice(6, 600, p=shares)
+    X = 4 * rng.standard_normal((6, 4))[truth] + rng.standard_normal((600, 4))
+    settings = {"n_clusters": 12, "n_init": 3, "random_state": 0}
+    model = RIM(sizes="power", **settings).fit(X)
+    assert model.n_clusters_ > 1
+    informed = RIM(sizes=shares, **settings).fit(X)
+    assert adjusted_rand(truth, model.labels_) > adjusted_rand(truth, informed.labels_) - 0.05
+
+
+@pytest.mark.parametrize("classes", [3, 12, 40])
+def test_one_class_with_everything_does_not_fit_a_power_law_perfectly(classes):
+    everything = np.eye(classes)[0]
+    assert everything @ power(everything) < -0.3
+    assert fitted_gamma(power_law(classes, 1.0), prior=3.0) == pytest.approx(1.0, abs=1e-9)
+
+
 def test_on_a_path_of_growing_penalties_the_middle_of_the_plateau_is_chosen(rng):
     X, _ = toy(rng)
     Z = overall(X)(X)
-    path = rim_path(Z, kmeans(Z, 30, rng), Plan(30, 1.0))
+    path = rim_path(Z, kmeans(Z, 30, rng), FitSettings(30, 1.0))
     counts = [step.survivors for step in path]
     assert counts == sorted(counts, reverse=True)
     strength = chosen_strength([path])
@@ -332,7 +377,7 @@ def test_without_weight_of_information_only_the_labels_count(data):
     assert none.lower_bound_ == pytest.approx(little.lower_bound_, abs=1e-7)
 
 
-def test_labels_of_any_kind_come_back(rng):
+def test_labels_of_any_type_are_returned(rng):
     X, truth = toy(rng)
     names = np.array([3, 7, 9])[truth]
     shown = np.full(len(X), -1)
@@ -341,27 +386,28 @@ def test_labels_of_any_kind_come_back(rng):
     assert model.score(X, names) > 0.98 and model.predict_proba(X).shape == (300, 3)
 
 
-@parametrize_with_checks(
-    [RIM(n_clusters=5, n_init=1, max_iter=50), KernelRIM(n_clusters=5, n_init=1, max_iter=50)],
-    expected_failed_checks=lambda model: {"check_fit_score_takes_y": "the second argument is groups, as in mixtures"})
-def test_scikit_learn_takes_the_models_for_its_own(estimator, check):
-    check(estimator)
-
-
-@pytest.mark.parametrize("model, arguments, told", [
-    (RIM(n_clusters=0), (np.eye(4),), "n_clusters"),
-    (RIM(strength=-1), (np.eye(4),), "strength"),
-    (RIM(scale="tall"), (np.eye(4),), "no 'tall'"),
-    (RIM(sizes=[0.5, -0.5]), (np.eye(4),), "are no shares"),
-    (RIM(), ([[1.0, np.nan], [0.0, 1.0]],), "row 0 holds NaN"),
-    (RIM(), ([[1.0, 2.0]],), "two rows or more"),
-    (KernelRIM(kernel="rfb"), (np.eye(4),), "did you mean 'rbf'"),
-    (KernelRIM(kernel="precomputed"), (np.ones((3, 4)),), "no kernel matrix"),
-    (KernelRIM(kernel="precomputed"), (np.triu(np.ones((4, 4))),), "not symmetric"),
-    (KernelRIM(init="spectral", landmarks=3, n_init=1), (np.random.default_rng(0).normal(size=(9, 2)),), "landmarks"),
-    (SemiSupervisedRIM(), (np.eye(4), [-1, -1, -1, -1]), "no row has a label"),
-    (SemiSupervisedRIM(), (np.eye(4), [0, 1]), "one label per row"),
-], ids=str)
-def test_what_cannot_be_used_is_told_in_one_line(model, arguments, told):
+@pytest.mark.parametrize(
+    "model, arguments, told",
+    [
+        (RIM(n_clusters=0), (np.eye(4),), "n_clusters"),
+        (RIM(strength=-1), (np.eye(4),), "strength"),
+        (RIM(scale="tall"), (np.eye(4),), "no 'tall'"),
+        (RIM(sizes=[0.5, -0.5]), (np.eye(4),), "are not valid shares"),
+        (RIM(), ([[1.0, np.nan], [0.0, 1.0]],), "X row 0: contains NaN in column 1"),
+        (RIM(), ([[1.0, 2.0]],), "at least two rows"),
+        (KernelRIM(kernel="rfb"), (np.eye(4),), "did you mean 'rbf'"),
+        (KernelRIM(kernel="precomputed"), (np.ones((3, 4)),), "not that of a kernel matrix"),
+        (KernelRIM(kernel="precomputed"), (np.triu(np.ones((4, 4))),), "not symmetric"),
+        (
+            KernelRIM(init="spectral", landmarks=3, n_init=1),
+            (np.random.default_rng(0).normal(size=(9, 2)),),
+            "landmarks",
+        ),
+        (SemiSupervisedRIM(), (np.eye(4), [-1, -1, -1, -1]), "no row has a label"),
+        (SemiSupervisedRIM(), (np.eye(4), [0, 1]), "one label per row"),
+    ],
+    ids=str,
+)
+def test_unusable_input_gives_a_one_line_error(model, arguments, told):
     with pytest.raises(BadInput, match=told):
         model.fit(*arguments)

@@ -6,7 +6,7 @@ from scipy import stats
 from scipy.linalg import solve_triangular
 from scipy.special import multigammaln
 
-from engine.distributions import (
+from benthoscope.engine.distributions import (
     DirichletCategorical,
     GammaExponential,
     GaussianGamma,
@@ -51,19 +51,25 @@ def test_evidence_equals_the_exact_integral():
     q = prior.posterior(moments(prior, X, np.ones((30, 1))))
     D, N = 3, 30
     before, after = (2 * np.log(np.diagonal(g.factor[0])).sum() for g in (prior, q))
-    exact = (-N * D / 2 * np.log(np.pi) + multigammaln(q.freedom[0] / 2, D) - multigammaln(prior.freedom[0] / 2, D)
-             + prior.freedom[0] / 2 * before - q.freedom[0] / 2 * after
-             + D / 2 * np.log(prior.strength[0] / q.strength[0]))
+    exact = (
+        -N * D / 2 * np.log(np.pi)
+        + multigammaln(q.freedom[0] / 2, D)
+        - multigammaln(prior.freedom[0] / 2, D)
+        + prior.freedom[0] / 2 * before
+        - q.freedom[0] / 2 * after
+        + D / 2 * np.log(prior.strength[0] / q.strength[0])
+    )
     assert log_evidence(prior, moments(prior, X, np.ones((N, 1))))[0] == pytest.approx(exact, rel=1e-12)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_predictive_density_is_the_ratio_of_two_evidences(family):
     X, prior = rows_and_prior(family, np.random.default_rng(4))
-    seen, new = X[:-1], X[-1:]
-    q = prior.posterior(moments(prior, seen, np.ones((29, 1))))
+    viewed, new = X[:-1], X[-1:]
+    q = prior.posterior(moments(prior, viewed, np.ones((29, 1))))
     ratio = log_evidence(prior, moments(prior, X, np.ones((30, 1)))) - log_evidence(
-        prior, moments(prior, seen, np.ones((29, 1))))
+        prior, moments(prior, viewed, np.ones((29, 1)))
+    )
     assert q.log_predictive(new)[0] == pytest.approx(ratio, rel=1e-10)
 
 
@@ -93,8 +99,9 @@ def draws_of(family, q, rng, n=200_000):
         root = np.linalg.cholesky(np.linalg.inv(precision) / q.strength[0])
         mean = q.mean[0] + np.einsum("nij,nj->ni", root, rng.standard_normal((n, 3)))
         logdet = np.linalg.slogdet(precision)[1]
-        return lambda x: 0.5 * (logdet - 3 * np.log(2 * np.pi) - np.einsum(
-            "ni,nij,nj->n", x - mean, precision, x - mean))
+        return lambda x: (
+            0.5 * (logdet - 3 * np.log(2 * np.pi) - np.einsum("ni,nij,nj->n", x - mean, precision, x - mean))
+        )
     if family == "diagonal":
         precision = rng.gamma(q.shape[0], 1 / q.rate[0], (n, 3))
         mean = q.mean[0] + rng.standard_normal((n, 3)) / np.sqrt(q.strength[0] * precision)
@@ -119,12 +126,13 @@ def test_expected_log_likelihood_agrees_with_draws_within_four_standard_errors(f
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_penalty_is_what_evidence_lacks_of_the_expected_fit(family):
+def test_penalty_is_the_difference_between_expected_fit_and_evidence(family):
     """log p(X) is the bound when one cluster owns every row, so the penalty follows from predictive densities alone."""
     X, prior = rows_and_prior(family, np.random.default_rng(8))
     q = prior.posterior(moments(prior, X, np.ones((30, 1))))
-    chain = sum(prior.posterior(moments(prior, X[:n], np.ones((n, 1)))).log_predictive(X[n : n + 1])[0, 0]
-                for n in range(30))
+    chain = sum(
+        prior.posterior(moments(prior, X[:n], np.ones((n, 1)))).log_predictive(X[n : n + 1])[0, 0] for n in range(30)
+    )
     assert q.kl(prior)[0] == pytest.approx(expected_log_likelihood(q, X).sum() - chain, rel=1e-9)
 
 
@@ -146,9 +154,12 @@ def test_drawn_rows_have_the_moments_of_the_point_summary(family):
     X, prior = rows_and_prior(family, rng)
     q = prior.posterior(moments(prior, X, np.ones((30, 1))))
     rows = q.draw(np.zeros(200_000, int), rng)
-    posterior_mean = {"full": lambda: q.mean[0], "diagonal": lambda: q.mean[0],
-                      "exponential": lambda: q.rate[0] / q.shape[0],
-                      "words": lambda: q.pseudo[0] / q.pseudo[0].sum()}[family]()
+    posterior_mean = {
+        "full": lambda: q.mean[0],
+        "diagonal": lambda: q.mean[0],
+        "exponential": lambda: q.rate[0] / q.shape[0],
+        "words": lambda: q.pseudo[0] / q.pseudo[0].sum(),
+    }[family]()
     assert np.abs(rows.mean(0) - posterior_mean).max() <= (5 * rows.std(0) / np.sqrt(len(rows))).max()
 
 

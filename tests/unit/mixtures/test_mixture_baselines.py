@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from sklearn.mixture import GaussianMixture
 
-from engine.metrics import v_measure
-from engine.mixtures import GMC
-from engine.mixtures.baselines import BayesianRestarts, GaussianMixtureByBIC, KMeans, SelfTuningSpectral
-from engine.problems import BadInput
+from benthoscope.engine.metrics import v_measure
+from benthoscope.engine.mixtures import GMC
+from benthoscope.engine.mixtures.baselines import BayesianRestarts, GaussianMixtureByBIC, KMeans, SelfTuningSpectral
+from benthoscope.engine.problems import BadInput
 
 
 @pytest.fixture(scope="module")
@@ -18,8 +18,12 @@ def blobs():
     return corners[truth] + rng.standard_normal((400, 3)), truth
 
 
-ALL = [KMeans(n_clusters=4, random_state=0), GaussianMixtureByBIC(most=7, starts=3, random_state=0),
-       SelfTuningSpectral(random_state=0), BayesianRestarts(restarts=2, random_state=0)]
+ALL = [
+    KMeans(n_clusters=4, random_state=0),
+    GaussianMixtureByBIC(most=7, starts=3, random_state=0),
+    SelfTuningSpectral(random_state=0),
+    BayesianRestarts(restarts=2, random_state=0),
+]
 
 
 @pytest.mark.parametrize("method", ALL, ids=lambda method: type(method).__name__)
@@ -63,12 +67,12 @@ def test_eigenvalues_of_a_laplacian_ascend_from_zero(blobs):
 
 def test_restarts_keep_the_highest_bound_and_take_groups(blobs):
     X, truth = blobs
-    model = BayesianRestarts(model=GMC, restarts=3, surplus=8, random_state=0).fit(X, truth % 2)
+    model = BayesianRestarts(model=GMC, restarts=3, surplus=8, random_state=0).fit(X, groups=truth % 2)
     assert model.lower_bound_ == max(model.lower_bounds_)
     assert model.best_.weights_.shape[0] == 2
     assert (model.predict(X, truth % 2) == model.labels_).all()
 
 
-def test_more_clusters_than_rows_are_refused():
+def test_more_clusters_than_rows_are_rejected():
     with pytest.raises(BadInput, match="3 rows for 8 clusters"):
         KMeans().fit(np.eye(3))

@@ -1,22 +1,23 @@
-"""Proposals to split and join clusters: what they cost and gain, exactly."""
+"""Proposals to split and merge clusters: their exact costs and gains."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from engine.compute import InOrder
-from engine.distributions import Dirichlet, GaussianWishart, GeneralisedDirichlet, NestedSticks
-from engine.mixtures.births import born
-from engine.mixtures.course import Course
-from engine.mixtures.levels import _sizes
-from engine.mixtures.model import Model
-from engine.mixtures.observations import Frame, Observations
-from engine.mixtures.search import Start, Task, exhaustive, greedy, one_cluster
-from engine.mixtures.splitting import REFINEMENT, Members, halve
-from engine.mixtures.together import _gains, _joined, _joins, join, split_all, stacked, together
-from engine.mixtures.variational import Rule, converge, step
+from benthoscope.engine.compute import InOrder
+from benthoscope.engine.distributions import Dirichlet, GaussianWishart, GeneralisedDirichlet, NestedSticks
+from benthoscope.engine.mixtures.data import Frame, Observations
+from benthoscope.engine.mixtures.fit_monitor import Course
+from benthoscope.engine.mixtures.inference import StoppingRule, converge, step
+from benthoscope.engine.mixtures.model import Model
+from benthoscope.engine.mixtures.search.births import born
+from benthoscope.engine.mixtures.search.greedy import Start, Task, exhaustive, greedy, one_cluster
+from benthoscope.engine.mixtures.search.levels import _sizes
+from benthoscope.engine.mixtures.search.split_merge import _gains, _joined, _joins, join, split_all, stacked, together
+from benthoscope.engine.mixtures.search.splits import REFINEMENT, Members, halve
 
+SEARCHING = StoppingRule(4e-5)  # nats per row; a finer rule accepts changes without a final effect
 PRIORS = pytest.mark.parametrize("weights", [Dirichlet(), GeneralisedDirichlet(), NestedSticks()], ids=repr)
 
 
@@ -29,12 +30,12 @@ def task_of(weights, seed=0, kinds=4, n=400):
     groups[0] = 4
     prior = GaussianWishart.prior(X.mean(0), 1.0)
     data = Observations(X, groups, 5, Frame(np.zeros(2), 1.0), InOrder())
-    return Task(Model(weights, prior), data, Rule(), Course(n), np.random.default_rng(0)), truth
+    return Task(Model(weights, prior), data, SEARCHING, Course(n), np.random.default_rng(0)), truth
 
 
 def two_clusters(task, truth):
     start = task.data.labelled(task.model.clusters, (truth > 1).astype(int))
-    return converge(task.model, task.data, start, Rule(1e-9))
+    return converge(task.model, task.data, start, StoppingRule(1e-9))
 
 
 def entropy(resp):
@@ -42,7 +43,7 @@ def entropy(resp):
 
 
 @PRIORS
-def test_what_a_split_gains_is_the_difference_of_two_bounds(weights):
+def test_the_gain_of_a_split_is_the_difference_of_two_bounds(weights):
     task, truth = task_of(weights)
     fit = two_clusters(task, truth)
     members = Members.of(task.data, fit)
@@ -52,13 +53,16 @@ def test_what_a_split_gains_is_the_difference_of_two_bounds(weights):
     resp = task.data.responsibilities(fit.scorer)
     for k in parents:
         score = (halves.coefficients @ task.model.clusters.features(task.data.source.T)).T + halves.log_weights[
-            task.data.groups]
+            task.data.groups
+        ]
         first = 1 / (1 + np.exp(score[:, 2 * k + 1] - score[:, 2 * k]))
         parted = np.column_stack([resp, resp[:, k] * (1 - first)])
         parted[:, k] *= first
-        before, after = (task.data.given(task.model.clusters, r) for r in (resp, parted))
-        bounds = [task.model.bound(task.model.parameters(found), found, entropy(r))
-                  for found, r in ((before, resp), (after, parted))]
+        before, after = (task.data.statistics_of(task.model.clusters, r) for r in (resp, parted))
+        bounds = [
+            task.model.bound(task.model.parameters(bound), bound, entropy(r))
+            for bound, r in ((before, resp), (after, parted))
+        ]
         gain = _gains(task.model, fit.statistics, parents, division)[k]
         assert gain == pytest.approx(bounds[1] - bounds[0], abs=1e-6)
         assert gain > 10
@@ -68,12 +72,12 @@ def test_what_a_split_gains_is_the_difference_of_two_bounds(weights):
 def test_groups_without_members_do_not_change_a_refined_split(weights):
     task, truth = task_of(weights)
     fit = two_clusters(task, truth)
-    mine = task.data.take(Members.of(task.data, fit).rows(0))  # the lone row is not among them
-    assert len(np.unique(mine.groups)) < mine.n_groups
-    pair = halve(task.model, mine, fit, 0)
-    side = mine.source @ fit.parameters.clusters.cut()[0][0] >= fit.parameters.clusters.cut()[1][0]
-    start = mine.given(task.model.clusters, np.column_stack([side, ~side]).astype(float))
-    direct = converge(task.model, mine, start, REFINEMENT)
+    subset = task.data.take(Members.of(task.data, fit).rows(0))  # the lone row is not among them
+    assert len(np.unique(subset.groups)) < subset.n_groups
+    pair = halve(task.model, subset, fit, 0)
+    side = subset.source @ fit.parameters.clusters.cut()[0][0] >= fit.parameters.clusters.cut()[1][0]
+    start = subset.statistics_of(task.model.clusters, np.column_stack([side, ~side]).astype(float))
+    direct = converge(task.model, subset, start, REFINEMENT)
     assert pair.bound == pytest.approx(direct.bound, rel=1e-12)
     assert pair.scorer.log_weights == pytest.approx(direct.scorer.log_weights, abs=1e-12)
 
@@ -82,7 +86,7 @@ def test_groups_without_members_do_not_change_a_refined_split(weights):
 def test_a_cluster_cut_in_two_is_joined_again(weights):
     task, truth = task_of(weights)
     labels = truth + 4 * (np.random.default_rng(1).random(len(truth)) < 0.5) * (truth == 2)  # half of one at random
-    fit = converge(task.model, task.data, task.data.labelled(task.model.clusters, labels), Rule(1e-3, 2))
+    fit = converge(task.model, task.data, task.data.labelled(task.model.clusters, labels), StoppingRule(1e-3, 2))
     assert fit.n_clusters == 7
     a, b = _joins(task.model, fit.statistics)[0]
     assert _joined(fit.statistics, a, b).moments.sum(0) == pytest.approx(fit.statistics.moments.sum(0))
@@ -92,14 +96,14 @@ def test_a_cluster_cut_in_two_is_joined_again(weights):
 @PRIORS
 def test_separate_clusters_are_not_joined(weights):
     task, truth = task_of(weights)
-    fit = converge(task.model, task.data, task.data.labelled(task.model.clusters, truth), Rule())
+    fit = converge(task.model, task.data, task.data.labelled(task.model.clusters, truth), StoppingRule())
     assert _joins(task.model, fit.statistics) == []
     assert join(task, fit) is None
 
 
 @PRIORS
 @pytest.mark.parametrize("search", [greedy, exhaustive, together])
-def test_every_search_takes_only_what_raises_the_bound(weights, search):
+def test_every_search_accepts_only_changes_that_raise_the_bound(weights, search):
     task, _ = task_of(weights)
     saved = []
     task.course.checkpoint.save = saved.append
@@ -122,22 +126,22 @@ def scattered(n, seed=0):
     X[kind > 47] = 6 * rng.standard_normal(((kind > 47).sum(), 2))
     data = Observations(X, np.zeros(n, np.int32), 1, Frame(np.zeros(2), 1.0), InOrder())
     model = Model(NestedSticks(), GaussianWishart.prior(X.mean(0), 4.0))
-    task = Task(model, data, Rule(), Course(n), np.random.default_rng(0))
-    return task, converge(model, data, data.labelled(model.clusters, (kind >= 24).astype(int)), Rule())
+    task = Task(model, data, SEARCHING, Course(n), np.random.default_rng(0))
+    return task, converge(model, data, data.labelled(model.clusters, (kind >= 24).astype(int)), StoppingRule())
 
 
 @pytest.mark.parametrize("n", [4_000, 40_000])
-def test_rows_that_lie_badly_in_all_clusters_found_a_new_one_if_that_gains(n):
+def test_rows_that_fit_no_cluster_form_a_new_one_if_the_bound_rises(n):
     task, fit = scattered(n)
-    found = born(task, fit)
-    assert found.n_clusters == 3
-    assert found.bound > fit.bound
-    assert found.statistics.owned[2] == pytest.approx(0.04 * n, rel=0.5)
+    candidate = born(task, fit)
+    assert candidate.n_clusters == 3
+    assert candidate.bound > fit.bound
+    assert candidate.statistics.owned[2] == pytest.approx(0.04 * n, rel=0.5)
 
 
-def test_no_cluster_is_born_where_all_rows_lie_well():
+def test_no_cluster_is_added_if_all_rows_fit():
     task, truth = task_of(GeneralisedDirichlet())
-    fit = converge(task.model, task.data, task.data.labelled(task.model.clusters, truth), Rule())
+    fit = converge(task.model, task.data, task.data.labelled(task.model.clusters, truth), StoppingRule())
     assert born(task, fit) is None
 
 
@@ -152,11 +156,13 @@ def test_misfits_add_up_to_the_free_energy_less_weights_and_entropy():
     task, truth = task_of(GeneralisedDirichlet())
     fit = two_clusters(task, truth)
     resp = task.data.responsibilities(fit.scorer)
-    rest = fit.parameters.weights.kl.sum() - entropy(resp)
-    assert task.model.misfit(fit.parameters, fit.statistics).sum() + rest == pytest.approx(-fit.bound, rel=1e-9)
+    weights_and_entropy = fit.parameters.weights.kl.sum() - entropy(resp)
+    assert task.model.misfit(fit.parameters, fit.statistics).sum() + weights_and_entropy == pytest.approx(
+        -fit.bound, rel=1e-9
+    )
 
 
-def test_a_cluster_that_failed_waits_until_the_others_were_tried():
+def test_a_cluster_that_failed_to_split_is_tried_last():
     task, truth = task_of(GeneralisedDirichlet())
     tried = []
     task.course.on_step = lambda progress: tried.append(progress.figures.get("candidate"))
@@ -175,10 +181,10 @@ def test_levels_grow_eightfold_up_to_all_rows():
     assert _sizes(None, 1_000_000, None) == [1_000_000]
 
 
-def test_one_step_leaves_what_it_was_given_as_it_was():
+def test_one_step_does_not_change_its_input():
     task, truth = task_of(GeneralisedDirichlet())
-    found = task.data.labelled(task.model.clusters, truth)
-    counts, moments = found.counts.copy(), found.moments.copy()
-    step(task.model, task.data, found)
-    assert (found.counts == counts).all()
-    assert (found.moments == moments).all()
+    labels = task.data.labelled(task.model.clusters, truth)
+    counts, moments = labels.counts.copy(), labels.moments.copy()
+    step(task.model, task.data, labels)
+    assert (labels.counts == counts).all()
+    assert (labels.moments == moments).all()

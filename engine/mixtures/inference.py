@@ -1,0 +1,141 @@
+"""Variational Bayes by coordinate ascent: update the posterior, then the responsibilities, until the bound converges
+(4.2, 4.3)."""
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from benthoscope.engine.mixtures.fit_monitor import Course
+from benthoscope.engine.mixtures.model import Model, Parameters, Scorer, Statistics
+
+EMPTY = 1.0  # a cluster that owns less than one row counts as empty
+
+
+class SummedRows(Protocol):
+    """The rows of a fit. It needs only their sums, so the units of a stream are such rows as well as `Observations`."""
+
+    @property
+    def n_groups(self) -> int: ...
+
+    @property
+    def whole_groups(self) -> bool: ...
+
+    def __len__(self) -> int: ...
+
+    def sweep(self, scorer: Scorer) -> Statistics: ...
+
+
+@dataclass(frozen=True)
+class StoppingRule:
+    """Stops when an iteration raises the bound by less than `tol` nats per row, or after `max_iter` iterations.
+
+    Differences of bounds do not depend on the units of the rows, so the same `tol` suits all data.
+    """
+
+    tol: float = 1e-7
+    max_iter: int = 1000
+
+    def settled(self, before: float, current: float, rows: int) -> bool:
+        return abs(current - before) < self.threshold(rows)
+
+    def threshold(self, rows: int) -> float:
+        """Return the smallest increase of the bound, in nats, that counts as an improvement for this number of rows."""
+        return self.tol * rows
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Parameters and their bound. The statistics belong to the responsibilities that these parameters give."""
+
+    parameters: Parameters
+    statistics: Statistics
+    bound: float
+    scorer: Scorer
+    converged: bool = False
+    iterations: int = 1  # number of iterations from the initial statistics
+
+    @property
+    def n_clusters(self) -> int:
+        return len(self.statistics.moments)
+
+
+def first_statistics(model: Model, data: SummedRows) -> Statistics:
+    """Return the statistics of one cluster that owns all rows."""
+    F = model.clusters.n_statistics
+    return data.sweep(Scorer(model.clusters, np.zeros((1, F)), np.zeros((data.n_groups, 1))))
+
+
+def step(model: Model, data: SummedRows, start: Statistics, before: Parameters | None = None) -> Fit:
+    """Run one iteration: the optimal posterior for the statistics, then the optimal responsibilities for that
+    posterior."""
+    return e_step(model, data, model.parameters(start, before), model.present(start))
+
+
+def e_step(model: Model, data: SummedRows, parameters: Parameters, present: np.ndarray | None = None) -> Fit:
+    scorer = parameters.scorer(model.clusters, present)
+    swept = replace(data.sweep(scorer), owners=parameters.weights.owners)
+    return Fit(parameters, swept, swept.log_norm - model.penalty(parameters), scorer)
+
+
+def carried(model: Model, data: SummedRows, parameters: Parameters) -> Fit:
+    """Score these rows with parameters learned from other rows. If groups are images, the two sets contain different
+    images."""
+    if not data.whole_groups:
+        return e_step(model, data, parameters)
+    overall = np.log(np.maximum(parameters.weights.mean.mean(0), np.finfo(float).tiny))
+    first = data.sweep(Scorer(model.clusters, parameters.clusters.coefficients(), overall[None]))
+    return e_step(model, data, Parameters(model.weights_for_new_groups(first, parameters.weights), parameters.clusters))
+
+
+def converge(
+    model: Model,
+    data: SummedRows,
+    start: Statistics,
+    rule: StoppingRule,
+    course: Course | None = None,
+    bound: float | None = None,
+) -> Fit:
+    """Iterate from the statistics until the bound converges. Reports to `course`, if given. `bound` is the known bound
+    of the start."""
+    fit: Fit | None = None
+    for iteration in range(1, rule.max_iter + 1):
+        last, fit = fit, step(model, data, fit.statistics if fit else start, fit.parameters if fit else None)
+        if course:
+            course.iterated(fit, len(data))
+        # dropping a pair may lower the bound slightly, so this step does not indicate convergence (5.5)
+        steady = last is None or _same(last.scorer.present, fit.scorer.present)
+        if steady and bound is not None and rule.settled(bound, fit.bound, len(data)):
+            return replace(fit, converged=True, iterations=iteration)
+        bound = fit.bound
+    if fit is None:
+        raise ValueError(f"max_iter is {rule.max_iter}; it must be at least 1")
+    return replace(fit, iterations=rule.max_iter)
+
+
+def _same(a: np.ndarray | None, b: np.ndarray | None) -> bool:
+    return a is b or (a is not None and b is not None and np.array_equal(a, b))
+
+
+def settle(
+    model: Model,
+    data: SummedRows,
+    start: Statistics,
+    rule: StoppingRule,
+    course: Course | None = None,
+    bound: float | None = None,
+) -> tuple[Fit, np.ndarray]:
+    """Converge, drop empty clusters and repeat until none is empty (5.7). Also returns the numbers of the remaining
+    clusters."""
+    fit = converge(model, data, start, rule, course, bound)
+    remaining = np.arange(fit.n_clusters)
+    while len(is_used := _not_empty(fit)) < fit.n_clusters:
+        remaining = remaining[is_used]
+        fit = converge(model, data, fit.statistics.take(is_used), rule, course)
+    return fit, remaining
+
+
+def _not_empty(fit: Fit) -> np.ndarray:
+    is_used = fit.statistics.owned >= EMPTY
+    is_used[fit.statistics.owned.argmax()] = True
+    return np.flatnonzero(is_used)

@@ -1,0 +1,277 @@
+"""Split all clusters at the same time, each into several parts, on its own rows.
+
+A cluster that hides several others is often worth splitting into all of them, but not in two. Every cluster gets a few
+cells, a mixture of the cells is fitted to the rows of the cluster, and superfluous cells are merged at exact prices.
+The fits of all clusters share their iterations, so that the cost hardly depends on the number of clusters.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from benthoscope.engine.distributions import log_evidence, log_evidence_of_weights
+from benthoscope.engine.mixtures.inference import Fit, step
+from benthoscope.engine.mixtures.model import Model, Scorer
+from benthoscope.engine.mixtures.search.cells import DAMPING, kmeans_cells
+from benthoscope.engine.mixtures.search.greedy import Task
+
+MOST_CELLS = 6  # of a cluster
+ROWS_A_CELL = 3  # per dimension
+ROWS_OF_A_CLUSTER = 3_000  # that are looked at
+BATCH_BYTES = 2**25  # of the features of the clusters that share their iterations
+DAMPED, NORMAL = 5, 4  # iterations before the first merge
+BETWEEN_JOINS = 2
+SMALLEST_PART = 1.0  # rows
+
+
+@dataclass(frozen=True)
+class LocalSplit:
+    """The parts of one cluster and what they add to the lower bound on the rows that were looked at."""
+
+    cluster: int
+    gain: float
+    coefficients: np.ndarray  # (m, F)
+    log_weights: np.ndarray  # (J or 1, m) within the cluster
+
+
+def local_splits(task: Task, fit: Fit, labels: np.ndarray, tried: np.ndarray) -> list[LocalSplit]:
+    """Return the splits that raise the bound on the rows of their cluster. `labels` (N,) are the most likely clusters;
+    those that were `tried` (K,) before are left out."""
+    sizes = np.bincount(labels, minlength=fit.n_clusters)
+    large = sizes >= 2 * ROWS_A_CELL * task.model.clusters.n_features
+    by_cluster = np.split(np.argsort(labels, kind="stable"), sizes.cumsum()[:-1])
+    rows = {int(k): _some(by_cluster[k], task.rng) for k in np.flatnonzero(large & ~tried)}
+    splits = []
+    for clusters in _batches(rows, task.model):
+        task.course.pulse()
+        splits += _split_batch(task, clusters, [rows[k] for k in clusters])
+    return splits
+
+
+def split_locally(task: Task, fit: Fit, tried: np.ndarray) -> tuple[Fit, np.ndarray] | None:
+    """Split all clusters that gain by it. Returns the fit after one iteration and, for each of its clusters, whether
+    its split failed before. `tried` (K,) says this of the given clusters; clusters that failed are not tried again.
+    None if the bound does not rise."""
+    if not task.may_grow(fit):
+        return None
+    tried = np.resize(tried, fit.n_clusters) if len(tried) else np.zeros(fit.n_clusters, bool)
+    labels = task.data.nearest(fit.scorer)[0]
+    splits = local_splits(task, fit, labels, tried)
+    most = (task.max_clusters or len(task.data)) - fit.n_clusters
+    splits = _within_limit(sorted(splits, key=lambda split: -split.gain), most)
+    while splits:
+        swept = replace(task.data.sweep(with_splits(fit, splits)), owners=fit.statistics.owners)
+        result = step(task.model, task.data, swept)
+        task.course.worked(2 * len(task.data))
+        if task.gains(fit, result):
+            remaining = fit.n_clusters - len(splits)
+            return result, np.arange(result.n_clusters) < remaining
+        splits = splits[: len(splits) // 2]
+    return None
+
+
+def _within_limit(splits: list[LocalSplit], most: int) -> list[LocalSplit]:
+    added = np.cumsum([len(split.coefficients) - 1 for split in splits])
+    return splits[: int(np.searchsorted(added, most, side="right"))]
+
+
+def _some(rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    if len(rows) <= ROWS_OF_A_CLUSTER:
+        return rows
+    return np.sort(rng.choice(rows, ROWS_OF_A_CLUSTER, replace=False, shuffle=False))
+
+
+def _batches(rows: dict[int, np.ndarray], model: Model) -> Iterator[list[int]]:
+    """Yield lists of clusters whose features fit in memory together."""
+    most, size = BATCH_BYTES // (4 * model.clusters.n_statistics), 0
+    batch: list[int] = []
+    for k, members in rows.items():
+        if batch and size + len(members) > most:
+            yield batch
+            batch, size = [], 0
+        batch.append(k)
+        size += len(members)
+    if batch:
+        yield batch
+
+
+class _Cells:
+    """Local mixtures of several clusters in one batch. Slot s of cluster p is one of its cells."""
+
+    def __init__(self, task: Task, members: list[np.ndarray]):
+        model, data = task.model, task.data
+        order = np.argsort(np.concatenate(members), kind="stable")
+        subset = data.take(np.concatenate(members)[order])
+        back = np.argsort(order, kind="stable")
+        rows = np.asarray(subset.source, float)[back]
+        Z = ((rows - data.frame.origin) / data.frame.scale).T
+        self.model, self.clusters = model, model.clusters
+        self.edges = np.cumsum([0, *map(len, members)])
+        self.features = model.clusters.features(np.ascontiguousarray(Z, np.float32))
+        self._group(subset.groups[back], len(members))
+        most = [min(MOST_CELLS, len(rows) // (ROWS_A_CELL * len(Z))) for rows in members]
+        self.resp = [_one_hot(kmeans_cells(Z.T[self._rows(p)], m, task.rng), m) for p, m in enumerate(most)]
+
+    def _group(self, groups: np.ndarray, count: int) -> None:
+        """Number the pairs of a cluster and a group that have rows; each has weights of its own."""
+        if not self.model.sees_groups:
+            groups = np.zeros(len(groups), int)
+        parent = np.repeat(np.arange(count), np.diff(self.edges))
+        pairs, index = np.unique(np.stack([parent, groups], axis=1), axis=0, return_inverse=True)
+        self.pairs, self.index = pairs, index.reshape(-1)
+        self.pair_edges = np.searchsorted(pairs[:, 0], np.arange(count + 1))
+
+    def _rows(self, p: int) -> slice:
+        return slice(self.edges[p], self.edges[p + 1])
+
+    def counts(self, p: int) -> np.ndarray:
+        """Return the rows of each group in each cell of cluster p (groups with rows, m)."""
+        first, last = self.pair_edges[p], self.pair_edges[p + 1]
+        index = self.index[self._rows(p)] - first
+        return np.stack([np.bincount(index, r, minlength=last - first) for r in self.resp[p]], axis=1)
+
+    def moments(self, clusters: list[int]) -> np.ndarray:
+        """Return the moments of the cells of these clusters, one below the other."""
+        of_clusters = [self.resp[p] @ self.features[:, self._rows(p)].T for p in clusters]
+        return np.concatenate(of_clusters).astype(np.float64)
+
+    @property
+    def sizes(self) -> list[int]:
+        return [len(r) for r in self.resp]
+
+    def iterate(self, damped: bool = False) -> None:
+        """Update the clusters and the responsibilities of all cells; drop empty cells."""
+        active = [p for p, size in enumerate(self.sizes) if size > 1]
+        if not active:
+            return
+        coefficients = self.clusters.posterior(self.moments(active)).coefficients().astype(np.float32)
+        at = 0
+        for p in active:
+            size = len(self.resp[p])
+            log_joint = coefficients[at : at + size] @ self.features[:, self._rows(p)]
+            log_weights = self.log_weights(p, damped).astype(np.float32)
+            log_joint += log_weights.T[:, self.index[self._rows(p)] - self.pair_edges[p]]
+            log_joint -= log_joint.max(0)
+            resp = np.exp(log_joint, out=log_joint)
+            resp /= resp.sum(0)
+            self.resp[p] = resp[resp.sum(1) >= SMALLEST_PART]
+            at += size
+
+    def log_weights(self, p: int, damped: bool = False) -> np.ndarray:
+        """(groups with rows, m)"""
+        counts = self.counts(p)
+        if damped:
+            share = DAMPING * np.log(counts.sum(0) / counts.sum())
+            return np.repeat(share[None], len(counts), axis=0)
+        return self.model.weights.posterior(counts, counts.sum(1)).expected_log
+
+    def join(self) -> bool:
+        """Merge pairs of cells within each cluster where that raises its bound. Returns whether any did."""
+        active = [p for p, size in enumerate(self.sizes) if size > 1]
+        if not active:
+            return False
+        moments = self.moments(active)
+        first: dict[int, int] = {}
+        pairs: list[tuple[int, int, int]] = []
+        for p in active:
+            first[p] = sum(len(self.resp[q]) for q in first)
+            size = len(self.resp[p])
+            pairs += [(p, a, b) for a in range(size) for b in range(a + 1, size)]
+        of, a, b = np.array(pairs).T
+        alone, start = log_evidence(self.clusters, moments), np.array([first[p] for p in of])
+        i, j = start + a, start + b
+        gains = log_evidence(self.clusters, moments[i] + moments[j]) - alone[i] - alone[j]
+        gains -= np.array([_entropy_lost(self.resp[p][x], self.resp[p][y]) for p, x, y in pairs])
+        joined = False
+        for p in np.unique(of):
+            near = np.flatnonzero(of == p)
+            joined |= self._join_within(p, np.stack([a[near], b[near]], axis=1), gains[near])
+        return joined
+
+    def _join_within(self, p: int, pairs: np.ndarray, gains: np.ndarray) -> bool:
+        counts, total = self.counts(p), gains.copy()
+        before = log_evidence_of_weights(self.model.weights, counts).sum()
+        for at, (a, b) in enumerate(pairs):
+            after = np.delete(counts, b, axis=1)
+            after[:, a] += counts[:, b]
+            total[at] += log_evidence_of_weights(self.model.weights, after).sum() - before
+        used, resp = set(), self.resp[p].copy()
+        for at in np.argsort(-total, kind="stable"):
+            a, b = pairs[at].tolist()
+            if total[at] > 0 and a not in used and b not in used:
+                used |= {a, b}
+                resp[a] += resp[b]
+                resp[b] = 0.0
+        self.resp[p] = resp[resp.sum(1) >= SMALLEST_PART]
+        return bool(used)
+
+    def gain(self, p: int, moments: np.ndarray) -> float:
+        """Return the bound of the mixture of cluster p, whose cells have these moments, less that of one cluster."""
+        counts, weights = self.counts(p), self.model.weights
+        total = moments.sum(0, keepdims=True)
+        of_cells = log_evidence(self.clusters, moments).sum() - log_evidence(self.clusters, total).sum()
+        of_weights = log_evidence_of_weights(weights, counts).sum()
+        of_weights -= log_evidence_of_weights(weights, counts.sum(1, keepdims=True)).sum()
+        return float(of_cells + of_weights + _entropy(self.resp[p]))
+
+
+def _split_batch(task: Task, clusters: list[int], members: list[np.ndarray]) -> list[LocalSplit]:
+    cells = _Cells(task, members)
+    for iteration in range(DAMPED + NORMAL):
+        cells.iterate(damped=iteration < DAMPED)
+    while cells.join():
+        for _ in range(BETWEEN_JOINS):
+            cells.iterate()
+    task.course.worked(cells.edges[-1])
+    splits = []
+    for p, k in enumerate(clusters):
+        if cells.sizes[p] == 1:
+            continue
+        moments = cells.moments([p])
+        gain = cells.gain(p, moments)
+        if gain > 0:
+            coefficients = task.model.clusters.posterior(moments).coefficients()
+            splits.append(LocalSplit(k, gain, coefficients, _of_all_groups(task, cells, p)))
+    return splits
+
+
+def _of_all_groups(task: Task, cells: _Cells, p: int) -> np.ndarray:
+    """Return the log weights of the parts for all groups. Groups without rows of the cluster get the overall shares."""
+    counts = cells.counts(p).sum(0)
+    overall = np.log(counts / counts.sum())[None]
+    if not task.model.sees_groups:
+        return overall
+    log_weights = np.repeat(overall, task.data.n_groups, axis=0)
+    present = cells.pairs[cells.pair_edges[p] : cells.pair_edges[p + 1], 1]
+    log_weights[present] = cells.log_weights(p)
+    return log_weights
+
+
+def with_splits(fit: Fit, splits: list[LocalSplit]) -> Scorer:
+    """Return the scorer in which the cells of the splits replace their clusters."""
+    scorer = fit.scorer
+    K = scorer.n_clusters
+    remaining = np.setdiff1d(np.arange(K), [split.cluster for split in splits])
+    log_weights = [scorer.log_weights[:, [split.cluster]] + split.log_weights for split in splits]
+    beyond = np.arange(K, len(scorer.coefficients))
+    return replace(
+        scorer,
+        coefficients=np.vstack(
+            [scorer.coefficients[remaining], *[split.coefficients for split in splits], scorer.coefficients[beyond]]
+        ),
+        log_weights=np.hstack([scorer.log_weights[:, remaining], *log_weights, scorer.log_weights[:, beyond]]),
+        present=None,
+    )
+
+
+def _one_hot(labels: np.ndarray, most: int) -> np.ndarray:
+    return np.eye(int(labels.max()) + 1, dtype=np.float32)[:, labels]
+
+
+def _entropy_lost(a: np.ndarray, b: np.ndarray) -> float:
+    return _entropy(np.stack([a, b])) - _entropy((a + b)[None])
+
+
+def _entropy(resp: np.ndarray) -> float:
+    return float(-(resp * np.log(np.maximum(resp, np.finfo(resp.dtype).tiny))).sum(dtype=np.float64))
