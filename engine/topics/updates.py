@@ -1,0 +1,83 @@
+"""The global step: clusters, mapping, atoms and master weights from sums over documents, and the bound (methods note
+3.4, 3.7 and 4.2).
+
+With `rate` 1, an update is the exact maximiser of the bound; with a smaller rate it is a step along the natural
+gradient.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from benthoscope.engine.topics.document_step import DocumentStatistics
+from benthoscope.engine.topics.state import TopicState
+
+
+def update_clusters(state: TopicState, statistics: DocumentStatistics, rate: float = 1.0) -> TopicState:
+    estimate = state.mapping.T @ statistics.atom_moments
+    return state.with_clusters(_blended(state.cluster_moments, estimate, rate))
+
+
+def update_mapping(state: TopicState, statistics: DocumentStatistics, rate: float = 1.0) -> TopicState:
+    likelihood = statistics.atom_moments @ state.clusters.coefficients().T  # S of the note (K, C)
+    estimate = state.master.expected_log + likelihood / state.prior.mapping_draws
+    return state.with_mapping(_blended(state.log_mapping, estimate, rate))
+
+
+def update_atoms(state: TopicState, statistics: DocumentStatistics, rate: float = 1.0) -> TopicState:
+    return state.with_atoms(_blended(state.atom_counts, statistics.atom_counts, rate))
+
+
+def update_master(state: TopicState, statistics: DocumentStatistics, rate: float = 1.0) -> TopicState:
+    """Depends on the mapping alone, so it is exact for any rate."""
+    return state.with_master()
+
+
+UPDATES = (update_clusters, update_mapping, update_atoms, update_master)
+
+
+def global_step(state: TopicState, statistics: DocumentStatistics, rate: float = 1.0) -> TopicState:
+    for update in UPDATES:
+        state = update(state, statistics, rate)
+    return state
+
+
+def global_step_of_topics(state: TopicState, statistics: DocumentStatistics, rate: float = 1.0) -> TopicState:
+    """The global step with frozen clusters and mapping: only the weights of atoms in topics change."""
+    return update_atoms(state, statistics, rate)
+
+
+def _blended(current: np.ndarray, estimate: np.ndarray, rate: float) -> np.ndarray:
+    return estimate if rate == 1.0 else (1 - rate) * current + rate * estimate
+
+
+def bound_terms(state: TopicState, statistics: DocumentStatistics, document_factor: float = 1.0) -> Mapping[str, float]:
+    """Return the terms of the lower bound, for statistics of the last document step. `document_factor` is the number of
+    times that each document counts; the statistics are already scaled by it."""
+    prior = state.prior
+    likelihood = statistics.atom_moments @ state.clusters.coefficients().T
+    documents = float(prior.of_documents.log_evidence(statistics.document_counts).sum())
+    mapping = float((state.mapping * (state.master.expected_log - state.log_mapping)).sum())
+    return {
+        "data": float((state.mapping * likelihood).sum()),
+        "atom choices": float((statistics.atom_counts * state.atoms.expected_log).sum()),
+        "topic choices and documents": document_factor * documents,
+        "entropy": statistics.entropy,
+        "atoms": -float(state.atoms.kl.sum()),
+        "mapping": prior.mapping_draws * mapping,
+        "master": -float(state.master.kl.sum()),
+        "clusters": -float(state.clusters.kl(prior.base).sum()),
+    }
+
+
+def bound(state: TopicState, statistics: DocumentStatistics, document_factor: float = 1.0) -> float:
+    return sum(bound_terms(state, statistics, document_factor).values())
+
+
+OF_DOCUMENTS = ("data", "atom choices", "topic choices and documents", "entropy")
+
+
+def held_out_bound(state: TopicState, statistics: DocumentStatistics) -> float:
+    """Return the lower bound of the log likelihood of new documents under the fixed state."""
+    terms = bound_terms(state, statistics)
+    return sum(terms[name] for name in OF_DOCUMENTS)
