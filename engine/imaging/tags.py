@@ -1,20 +1,27 @@
-"""The few EXIF and TIFF tags we use, read from bytes nobody has vouched for.
+"""Read the EXIF and TIFF tags we use from untrusted bytes.
 
-One bounded reader serves EXIF blocks and TIFF files alike (an EXIF block is a TIFF file without pixels). It never
-raises and never follows an offset out of the data; what it cannot make sense of is simply absent.
+One bounded reader handles EXIF blocks and TIFF files (an EXIF block is a TIFF file without pixels). It never raises and
+never follows an offset outside the data. Unreadable tags are treated as missing.
 """
 
 import struct
 from collections.abc import Iterator
 
 MAX_ENTRIES = 1000  # per directory; real ones have fewer than 100
-MAX_VALUES = 64     # per tag; longer ones are maker notes and strip tables, which we never read
+MAX_VALUES = 64  # per tag; longer ones are maker notes and strip tables, which are not needed
 
 NEW_SUBFILE, ORIENTATION, DATE_TIME, EXIF_IFD, GPS_IFD = 0x00FE, 0x0112, 0x0132, 0x8769, 0x8825
 MAKE, MODEL = 0x010F, 0x0110
 ORIGINAL, ORIGINAL_OFFSET, ORIGINAL_SUBSECONDS, SUBJECT_AREA = 0x9003, 0x9011, 0x9291, 0x9214
-(GPS_LATITUDE_REF, GPS_LATITUDE, GPS_LONGITUDE_REF, GPS_LONGITUDE, GPS_ALTITUDE_REF, GPS_ALTITUDE,
- GPS_DIRECTION) = 1, 2, 3, 4, 5, 6, 17
+(GPS_LATITUDE_REF, GPS_LATITUDE, GPS_LONGITUDE_REF, GPS_LONGITUDE, GPS_ALTITUDE_REF, GPS_ALTITUDE, GPS_DIRECTION) = (
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+    17,
+)
 
 NUMBERS = {1: "B", 3: "H", 4: "I", 6: "b", 8: "h", 9: "i", 11: "f", 12: "d"}
 RATIONALS = {5: "II", 10: "ii"}
@@ -23,7 +30,7 @@ Value = str | tuple[float, ...]
 
 
 class Tags:
-    """Tags of the first directory, its EXIF and its GPS directory, and whether further pages follow."""
+    """Tags of the first directory, its EXIF and its GPS directory, and whether more pages follow."""
 
     def __init__(self, data: bytes):
         self._data = data.removeprefix(b"Exif\0\0")
@@ -34,7 +41,7 @@ class Tags:
         self.second, _ = self._directory(following)
 
     def number(self, directory: dict[int, Value], tag: int) -> float | None:
-        """The value of a tag that holds exactly one number."""
+        """Return the value of a tag that contains exactly one number."""
         values = directory.get(tag)
         return values[0] if isinstance(values, tuple) and len(values) == 1 else None
 
@@ -46,7 +53,7 @@ class Tags:
         return self._directory(self.number(self.first, tag))[0]
 
     def _directory(self, offset: float | None) -> tuple[dict[int, Value], int | None]:
-        """Tags at the offset and where the next directory begins (None when there is none)."""
+        """Return the tags at the offset and the position of the next directory (None if there is none)."""
         if not self._order or not offset:
             return {}, None
         start = int(offset)

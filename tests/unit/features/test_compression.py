@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from engine.features import compression
-from engine.features.compression import PrincipalAxes, RandomProjection
-from engine.problems import BadInput
+from benthoscope.engine.features import compression
+from benthoscope.engine.features.compression import PrincipalAxes, RandomProjection
+from benthoscope.engine.problems import BadInput
 
 
 def in_blocks(rows, size=70):
-    return lambda: (rows[start:start + size] for start in range(0, len(rows), size))
+    return lambda: (rows[start : start + size] for start in range(0, len(rows), size))
 
 
 @pytest.fixture
@@ -35,39 +35,39 @@ def exact(rows, keep):
 
 
 def test_the_squared_error_of_rebuilding_is_the_sum_of_the_dropped_eigenvalues(rows):
-    found = PrincipalAxes(12).fit(in_blocks(rows), rng=np.random.default_rng(0))
+    model = PrincipalAxes(12).fit(in_blocks(rows), rng=np.random.default_rng(0))
     shifted = rows.astype(np.float64) - rows.mean(0, dtype=np.float64)
-    axes = found.axes.astype(np.float64)
+    axes = model.axes.astype(np.float64)
     lost = ((shifted - shifted @ axes @ axes.T) ** 2).sum(1).mean()
     assert lost == pytest.approx(np.linalg.eigvalsh(shifted.T @ shifted / len(rows))[:-12].sum(), rel=1e-6)
 
 
 def test_whitened_rows_have_identity_covariance(rows):
-    found = PrincipalAxes(15, whiten=True).fit(in_blocks(rows), rng=np.random.default_rng(0))
-    short = (rows.astype(np.float64) - rows.mean(0, dtype=np.float64)) @ found.axes.astype(np.float64)
+    model = PrincipalAxes(15, whiten=True).fit(in_blocks(rows), rng=np.random.default_rng(0))
+    short = (rows.astype(np.float64) - rows.mean(0, dtype=np.float64)) @ model.axes.astype(np.float64)
     assert short.T @ short / len(rows) == pytest.approx(np.eye(15), abs=1e-6)
-    assert found(rows) == pytest.approx(short, abs=1e-4)
+    assert model(rows) == pytest.approx(short, abs=1e-4)
 
 
 def test_long_rows_get_the_axes_of_the_exact_decomposition_without_being_held_together(long_rows):
     assert long_rows.shape[1] > compression.EXACT_UP_TO
-    found = PrincipalAxes(10).fit(in_blocks(long_rows), rng=np.random.default_rng(0))
+    model = PrincipalAxes(10).fit(in_blocks(long_rows), rng=np.random.default_rng(0))
     spectrum, axes = exact(long_rows, 10)
-    assert found.spectrum == pytest.approx(spectrum, rel=1e-3)
-    cosines = np.linalg.svd(axes @ found.axes)[1]  # of the angles between the two subspaces
+    assert model.spectrum == pytest.approx(spectrum, rel=1e-3)
+    cosines = np.linalg.svd(axes @ model.axes)[1]  # of the angles between the two subspaces
     assert cosines.min() > 0.999
 
 
 def test_the_order_of_blocks_and_their_size_do_not_matter(long_rows):
-    one = PrincipalAxes(5).fit(in_blocks(long_rows, 800), rng=np.random.default_rng(3))
+    model = PrincipalAxes(5).fit(in_blocks(long_rows, 800), rng=np.random.default_rng(3))
     other = PrincipalAxes(5).fit(in_blocks(long_rows, 37), rng=np.random.default_rng(3))
-    assert one(long_rows) == pytest.approx(other(long_rows), abs=2e-3 * float(np.abs(one(long_rows)).max()))
+    assert model(long_rows) == pytest.approx(other(long_rows), abs=2e-3 * float(np.abs(model(long_rows)).max()))
 
 
 def test_axes_have_a_fixed_sign_so_a_refit_gives_the_same_numbers(rows):
-    one = PrincipalAxes(6).fit(in_blocks(rows), rng=np.random.default_rng(0))
+    model = PrincipalAxes(6).fit(in_blocks(rows), rng=np.random.default_rng(0))
     other = PrincipalAxes(6).fit(in_blocks(rows[::-1].copy()), rng=np.random.default_rng(9))
-    assert one(rows) == pytest.approx(other(rows), abs=1e-3)
+    assert model(rows) == pytest.approx(other(rows), abs=1e-3)
 
 
 def test_no_more_axes_are_kept_than_the_rows_span(rows):
@@ -97,5 +97,5 @@ def test_random_projection_keeps_nineteen_in_twenty_squared_distances_within_fif
 
 
 def test_one_row_is_projected_as_it_is_among_others(rows):
-    found = PrincipalAxes(4).fit(in_blocks(rows), rng=np.random.default_rng(0))
-    assert found(rows[7]) == pytest.approx(found(rows)[7], abs=1e-5)
+    model = PrincipalAxes(4).fit(in_blocks(rows), rng=np.random.default_rng(0))
+    assert model(rows[7]) == pytest.approx(model(rows)[7], abs=1e-5)

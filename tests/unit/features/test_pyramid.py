@@ -4,15 +4,14 @@ import numpy as np
 import pytest
 from skimage import data
 
-from engine.features.compression import PrincipalAxes
-from engine.features.dictionaries import RandomPatches
-from engine.features.encoders import MatchingPursuit, SoftThreshold, sparse
-from engine.features.pixels import grey, resize
-from engine.features.projected import Projected
-from engine.features.pyramid import finest_cell, pyramid
-from engine.features.scspm import ScSPM
-from engine.features.sift import DenseSift, Patches
-from engine.problems import BadInput
+from benthoscope.engine.features.compression import PrincipalAxes
+from benthoscope.engine.features.descriptor import Projected
+from benthoscope.engine.features.dictionaries import RandomPatches
+from benthoscope.engine.features.encoders import MatchingPursuit, SoftThreshold, sparse
+from benthoscope.engine.features.planes import grey, resize
+from benthoscope.engine.features.scspm import ScSPM, finest_cell, pyramid
+from benthoscope.engine.features.sift import DenseSift, Patches
+from benthoscope.engine.problems import BadInput
 
 PICTURES = [resize(picture, 120, 160) for picture in (data.astronaut(), data.coffee(), data.chelsea())]
 
@@ -25,8 +24,8 @@ def slow_pyramid(dense, patches):
             for b in range(level):
                 inside = (patches.rows * level // patches.height == a) & (patches.columns * level // patches.width == b)
                 cells.append(np.abs(dense[inside]).max(0, initial=0))
-    whole = np.concatenate(cells)
-    return whole / np.linalg.norm(whole)
+    pyramid_row = np.concatenate(cells)
+    return pyramid_row / np.linalg.norm(pyramid_row)
 
 
 @pytest.mark.parametrize("encoder", [MatchingPursuit(4), SoftThreshold(0.3)])
@@ -43,7 +42,7 @@ def test_each_cell_is_the_maximum_of_its_four_children():
     assert (top == middle.max((0, 1))).all()
     for a in range(2):
         for b in range(2):
-            assert (middle[a, b] == fine[2 * a:2 * a + 2, 2 * b:2 * b + 2].max((0, 1))).all()
+            assert (middle[a, b] == fine[2 * a : 2 * a + 2, 2 * b : 2 * b + 2].max((0, 1))).all()
 
 
 def test_negative_codes_count_by_their_size_and_empty_cells_are_zero():
@@ -69,12 +68,12 @@ def test_the_same_seed_learns_the_same_and_another_differs():
 
 
 def test_a_descriptor_without_a_dictionary_says_so():
-    with pytest.raises(BadInput, match="no dictionary yet; learn one"):
+    with pytest.raises(BadInput, match="no dictionary yet; call fit"):
         ScSPM().describe(PICTURES[0])
 
 
 def test_too_few_textured_patches_for_the_dictionary_are_an_error_that_says_what_to_do():
-    with pytest.raises(BadInput, match="for 1024 atoms; learn from more images"):
+    with pytest.raises(BadInput, match="for 1024 atoms; use more training images"):
         ScSPM(learner=RandomPatches()).fit(PICTURES[:1], random_state=0)
 
 

@@ -5,14 +5,13 @@ import pytest
 from skimage import data
 from skimage.measure import label as connected
 
-from engine.features.compression import PrincipalAxes
-from engine.features.ica import FLOOR, FilterBank, IndependentComponents
-from engine.features.masks import pack_mask, point_labels, segment_labels, unpack_mask
-from engine.features.pixels import resize
-from engine.features.projected import Projected
-from engine.features.segments import IcaSegments
-from engine.features.superpixels import CUTTERS, Slic
-from engine.problems import BadInput
+from benthoscope.engine.features.compression import PrincipalAxes
+from benthoscope.engine.features.descriptor import Projected
+from benthoscope.engine.features.ica import FLOOR, FilterBank, IndependentComponents
+from benthoscope.engine.features.masks import pack_mask, point_labels, segment_labels, unpack_mask
+from benthoscope.engine.features.planes import resize
+from benthoscope.engine.features.segments import CUTTERS, IcaSegments, Slic
+from benthoscope.engine.problems import BadInput
 
 PICTURES = [resize(picture, 240, 320) for picture in (data.astronaut(), data.coffee(), data.chelsea(), data.rocket())]
 
@@ -26,7 +25,7 @@ def slow_answers(bank, image, row, column):
     """The answers of one pixel, from its patch, in double precision."""
     half = bank.side // 2
     padded = np.pad(image / 255.0, [(half, half), (half, half), (0, 0)], mode="reflect")
-    patch = padded[row:row + bank.side, column:column + bank.side].ravel()
+    patch = padded[row : row + bank.side, column : column + bank.side].ravel()
     if bank.normalise:
         patch = (patch - patch.mean()) / (patch.std() + 0.01)
     return bank.filters.astype(float) @ (patch - bank.mean)
@@ -38,17 +37,17 @@ def test_dense_answers_equal_those_of_single_patches_also_at_the_border(normalis
     bank = learned.fit(PICTURES, rng=np.random.default_rng(1))
     image = PICTURES[0][:40, :50]
     dense = np.concatenate([answers for _, answers in bank.answers(image)]).reshape(40, 50, 8)
-    for place in ((0, 0), (0, 49), (17, 20), (39, 49), (39, 0)):
-        assert dense[place] == pytest.approx(slow_answers(bank, image, *place), abs=2e-3)
+    for position in ((0, 0), (0, 49), (17, 20), (39, 49), (39, 0)):
+        assert dense[position] == pytest.approx(slow_answers(bank, image, *position), abs=2e-3)
 
 
 def test_pooling_is_the_mean_logarithm_of_the_answers_size(bank):
     image, mask = PICTURES[1], Slic()(PICTURES[1])
     answers = np.concatenate([answers for _, answers in bank.answers(image)]).astype(np.float64)
-    found = bank.strength(image, mask, mask.max() + 1)
+    strengths = bank.strength(image, mask, mask.max() + 1)
     for segment in range(mask.max() + 1):
         inside = np.maximum(np.abs(answers[mask.ravel() == segment]), FLOOR)
-        assert found[segment] == pytest.approx(np.log(inside).mean(0), abs=1e-5)
+        assert strengths[segment] == pytest.approx(np.log(inside).mean(0), abs=1e-5)
 
 
 def test_the_place_of_pixels_within_a_segment_does_not_matter():
@@ -65,8 +64,8 @@ def test_the_place_of_pixels_within_a_segment_does_not_matter():
 def test_the_sign_of_filters_does_not_matter(bank):
     mask = Slic()(PICTURES[0])
     turned = FilterBank(-bank.filters, bank.mean, bank.side, bank.normalise)
-    one, other = (each.strength(PICTURES[0], mask, mask.max() + 1) for each in (bank, turned))
-    assert (one == other).all()
+    first, other = (each.strength(PICTURES[0], mask, mask.max() + 1) for each in (bank, turned))
+    assert (first == other).all()
 
 
 def test_normalised_answers_do_not_change_with_brightness(bank):
@@ -105,9 +104,9 @@ def test_every_cutter_numbers_connected_segments_without_a_gap(word):
 
 def test_segments_have_fifteen_whitened_dimensions():
     learned = Projected(IcaSegments(), PrincipalAxes(15, whiten=True)).fit(PICTURES, random_state=0)
-    found = [learned.describe(picture) for picture in PICTURES]
-    rows = np.concatenate([segments.vectors for segments in found])
-    assert all(len(segments.vectors) == segments.mask.max() + 1 for segments in found)
+    descriptions = [learned.describe(picture) for picture in PICTURES]
+    rows = np.concatenate([segments.vectors for segments in descriptions])
+    assert all(len(segments.vectors) == segments.mask.max() + 1 for segments in descriptions)
     assert rows.shape[1] == 15 and np.cov(rows.T, bias=True) == pytest.approx(np.eye(15), abs=1e-2)
 
 
@@ -123,7 +122,7 @@ def test_images_too_small_to_learn_from_are_an_error():
 
 
 @pytest.mark.parametrize("segments", [1, 255, 256, 3000])
-def test_masks_come_back_from_their_bytes_as_they_were(segments):
+def test_masks_are_restored_from_their_bytes(segments):
     mask = np.random.default_rng(0).integers(segments, size=(60, 80)).astype(np.int32)
     assert (unpack_mask(pack_mask(mask)) == mask).all()
 
@@ -132,7 +131,7 @@ def test_the_mask_of_an_image_takes_a_few_kilobytes():
     assert all(len(pack_mask(Slic()(picture))) < 8000 for picture in PICTURES)
 
 
-def test_a_mask_of_too_many_segments_is_refused():
+def test_a_mask_of_too_many_segments_is_rejected():
     with pytest.raises(BadInput, match="number segments 0 to 65535"):
         pack_mask(np.array([[0, 70_000]]))
 
@@ -145,5 +144,5 @@ def test_a_segment_has_the_class_most_of_its_pixels_have_the_lower_on_a_tie_and_
 
 def test_point_labels_ignore_segments_without_points():
     mask = np.array([[0, 0, 1], [2, 2, 1]])
-    found = point_labels(mask, np.array([0, 1, 1, 1]), np.array([2, 0, 1, 1]), np.array([7, 4, 9, 9]))
-    assert found.tolist() == [-1, 7, 9]
+    labels = point_labels(mask, np.array([0, 1, 1, 1]), np.array([2, 0, 1, 1]), np.array([7, 4, 9, 9]))
+    assert labels.tolist() == [-1, 7, 9]

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from engine.features.water import WaterModel, learn_water, side_by_side
-from engine.problems import BadInput
+from benthoscope.engine.features.water import WaterModel, learn_water, side_by_side
+from benthoscope.engine.problems import BadInput
 
-RATE = np.array([0.5, 0.15, 0.08])   # a metre: red goes first
+RATE = np.array([0.5, 0.15, 0.08])  # a metre: red goes first
 TINT = np.array([0.35, 0.8, 0.7])
 SHAPE = (90, 120)
 
@@ -45,31 +45,32 @@ def test_the_loss_of_each_colour_a_metre_is_found(model):
 
 def test_the_lamps_pattern_is_found(model):
     light = np.log(lamp(model.pattern.shape[:2]))[:, :, 0]
-    found = model.pattern.mean(2)
-    assert np.corrcoef(found.ravel(), light.ravel())[0, 1] > 0.98
-    assert np.ptp(found) == pytest.approx(np.ptp(light), rel=0.15)
+    mean_value = model.pattern.mean(2)
+    assert np.corrcoef(mean_value.ravel(), light.ravel())[0, 1] > 0.98
+    assert np.ptp(mean_value) == pytest.approx(np.ptp(light), rel=0.15)
 
 
 def test_corrected_images_are_nearer_to_the_seafloor_than_those_taken(dive, model):
     """Nearer up to one overall gain a channel, which no image can tell from the seafloor's own colour."""
+
     def likeness(image, truth):
         return np.corrcoef(np.log(image.astype(float) + 1).ravel(), np.log(truth + 1).ravel())[0, 1]
 
-    for truth, taken, altitude in list(zip(*dive, strict=True))[::10]:
-        assert likeness(model.correct(taken, altitude), truth) > likeness(taken, truth) + 0.15
+    for truth, used, altitude in list(zip(*dive, strict=True))[::10]:
+        assert likeness(model.correct(used, altitude), truth) > likeness(used, truth) + 0.15
 
 
 def test_the_same_place_looks_the_same_from_every_altitude(dive, model):
     truth = dive[0][0]
-    seen = [model.correct(under_water(truth, a), a).astype(float) for a in (1.5, 2.0, 2.5, 3.0)]
+    arrays = [model.correct(under_water(truth, a), a).astype(float) for a in (1.5, 2.0, 2.5, 3.0)]
     before = [under_water(truth, a).astype(float) for a in (1.5, 2.0, 2.5, 3.0)]
-    assert np.ptp([image.mean() for image in seen]) < 0.25 * np.ptp([image.mean() for image in before])
+    assert np.ptp([image.mean() for image in arrays]) < 0.25 * np.ptp([image.mean() for image in before])
 
 
 def test_the_average_colour_of_a_corrected_dive_is_grey(dive, model):
     corrected = np.mean([model.correct(i, a).mean((0, 1)) for _, i, a in zip(*dive, strict=True)], axis=0)
-    taken = np.mean([image.mean((0, 1)) for image in dive[1]], axis=0)
-    assert np.ptp(corrected) < 0.1 * np.ptp(taken)
+    mean_value = np.mean([image.mean((0, 1)) for image in dive[1]], axis=0)
+    assert np.ptp(corrected) < 0.1 * np.ptp(mean_value)
 
 
 def test_some_wild_frames_and_unknown_altitudes_change_little(dive, model):
@@ -91,7 +92,7 @@ def test_without_altitudes_or_without_a_range_of_them_no_fading_is_claimed(dive)
     assert (model.correct(images[0]) == model.correct(images[0], None)).all()
 
 
-def test_what_a_camera_makes_up_for_by_its_exposure_does_not_hide_the_loss_of_red(dive):
+def test_automatic_exposure_does_not_hide_the_loss_of_red(dive):
     _, images, altitudes = dive
     exposed = [np.clip(image * (110 / image.mean()), 0, 255).astype(np.uint8) for image in images]
     rate = learn_water(exposed, altitudes).rate
@@ -112,7 +113,7 @@ def test_gains_are_limited_so_a_dead_channel_does_not_become_noise(dive):
     assert corrected[:, :, 0].max() <= 4
 
 
-def test_a_model_comes_back_from_its_arrays_and_works_at_any_size(model, dive):
+def test_a_model_is_restored_from_its_arrays_and_works_at_any_size(model, dive):
     again = WaterModel.restored(model.arrays())
     big = np.kron(dive[1][0], np.ones((3, 3, 1), dtype=np.uint8))
     assert (again.correct(big, 2.2) == model.correct(big, 2.2)).all()
@@ -133,7 +134,7 @@ def test_a_handful_of_images_is_too_few(dive):
         learn_water(dive[1][:20], [1.0])
 
 
-def test_before_and_after_stand_side_by_side(dive, model):
+def test_before_and_after_are_shown_side_by_side(dive, model):
     after = model.correct(dive[1][0], 2.0)
     both = side_by_side(dive[1][0], after)
     assert (both[:, :120] == dive[1][0]).all() and (both[:, -120:] == after).all()
