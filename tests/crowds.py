@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.crowd import Judgements, Sorting, judgements_of, sample_tasks
-from engine.workspace import Workspace
-from engine.workspace.crowd_records import Campaign
+from benthoscope.engine.crowd import Judgements, Sorting, judgements_of, sample_tasks
+from benthoscope.engine.workspace import Workspace
+from benthoscope.engine.workspace.crowd.records import Campaign
 
 Habit = Callable[[np.ndarray, np.random.Generator], np.ndarray]  # items shown -> a group for each
 
@@ -35,17 +35,17 @@ class Crowd:
 
     def answers(self, tasks: Sequence[np.ndarray], repeats: int = 1) -> list[Sorting]:
         """Each task done by the `repeats` least busy workers, ties at random."""
-        load, given = np.zeros(len(self.habits)), []
+        load, all_answers = np.zeros(len(self.habits)), []
         for task in tasks:
             order = np.lexsort((self.rng.random(len(load)), load))[:repeats]
             load[order] += 1
-            given += [self.answer(int(worker), self.rng.permutation(task)) for worker in order]
-        return given
+            all_answers += [self.answer(int(worker), self.rng.permutation(task)) for worker in order]
+        return all_answers
 
     def judgements(self, tasks: Sequence[np.ndarray], repeats: int = 1) -> Judgements:
         return judgements_of(self.answers(tasks, repeats), self.n_items, len(self.habits)).judgements
 
-    def work(self, workspace: Workspace, campaign: Campaign, people: int | None = None) -> None:
+    def answer_all(self, workspace: Workspace, campaign: Campaign, people: int | None = None) -> None:
         """So many of them, or all, join a campaign and take turns until there is nothing left to do."""
         people = [workspace.crowd.join(campaign, f"w{number}")[0] for number in range(people or len(self.habits))]
         tasks = [True]
@@ -88,8 +88,14 @@ def agreed(n_items: int, groups: int, rng: np.random.Generator) -> Habit:
     return sorted_by(rng.integers(0, groups, n_items), 0.02)
 
 
-def attribute_crowd(seed: int, *, n_items: int = 300, n_workers: int = 40, spammers: float = 0.15,
-                    kinds: Sequence[tuple[str, float]] = (("first", 0.4), ("second", 0.3), ("both", 0.3))) -> Crowd:
+def attribute_crowd(
+    seed: int,
+    *,
+    n_items: int = 300,
+    n_workers: int = 40,
+    spammers: float = 0.15,
+    kinds: Sequence[tuple[str, float]] = (("first", 0.4), ("second", 0.3), ("both", 0.3)),
+) -> Crowd:
     """Six true clusters, three values of one attribute by two of another; schools go by one, the other or both."""
     rng = np.random.default_rng(seed)
     truth = rng.permutation(np.arange(n_items) % 6)
@@ -97,8 +103,15 @@ def attribute_crowd(seed: int, *, n_items: int = 300, n_workers: int = 40, spamm
     return _crowd(truth, by, kinds, {"spammer": at_random}, {"spammer": spammers}, n_workers, rng)
 
 
-def school_crowd(seed: int, *, n_items: int = 300, n_workers: int = 40, spammers: float = 0.0, lazy: float = 0.0,
-                 colluders: float = 0.0) -> Crowd:
+def school_crowd(
+    seed: int,
+    *,
+    n_items: int = 300,
+    n_workers: int = 40,
+    spammers: float = 0.0,
+    lazy: float = 0.0,
+    colluders: float = 0.0,
+) -> Crowd:
     """The attribute crowd with any mixture of people who do not look: spammers, lazy ones, colluders."""
     rng = np.random.default_rng(seed)
     truth = rng.permutation(np.arange(n_items) % 6)
@@ -108,13 +121,15 @@ def school_crowd(seed: int, *, n_items: int = 300, n_workers: int = 40, spammers
     return _crowd(truth, by, (("first", 0.4), ("second", 0.3), ("both", 0.3)), bad, shares, n_workers, rng)
 
 
-def single_criterion_crowd(seed: int, *, n_items: int = 120, n_workers: int = 24, clusters: int = 4,
-                           spammers: float = 0.125) -> Crowd:
-    """Everybody who looks goes by the same."""
+def single_criterion_crowd(
+    seed: int, *, n_items: int = 120, n_workers: int = 24, clusters: int = 4, spammers: float = 0.125
+) -> Crowd:
+    """All attentive workers use the same criterion."""
     rng = np.random.default_rng(seed)
     truth = rng.permutation(np.arange(n_items) % clusters)
-    return _crowd(truth, {"all": sorted_by(truth)}, (("all", 1.0),), {"spammer": at_random}, {"spammer": spammers},
-                  n_workers, rng)
+    return _crowd(
+        truth, {"all": sorted_by(truth)}, (("all", 1.0),), {"spammer": at_random}, {"spammer": spammers}, n_workers, rng
+    )
 
 
 def greeble_crowd(seed: int, *, n_items: int = 200, n_workers: int = 40) -> Crowd:

@@ -1,4 +1,4 @@
-"""What the Bayesian model is measured against: answers pooled over all workers (methods note 4.4)."""
+"""Baselines for the Bayesian model: clusterings of the answers pooled over all workers (methods note 4.4)."""
 
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
@@ -7,32 +7,36 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import squareform
 from sklearn.cluster import KMeans
 
-from engine.crowd.judgements import Judgements
-from engine.crowd.workers import by_size
-from engine.problems import fail
+from benthoscope.engine.crowd.judgements import Judgements
+from benthoscope.engine.crowd.workers import by_size
+from benthoscope.engine.problems import fail
 
-MOST_ITEMS = 20_000  # the table of all pairs is then 3 GB
+MOST_ITEMS = 20_000  # the table of all pairs then takes 3 GB
 
 
 def coassociation(judgements: Judgements) -> np.ndarray:
-    """(N, N) share of judgements that put each pair together, the mean where nobody judged it, 1 with itself."""
+    """Return the fraction of judgements that put each pair together (N, N). Pairs without judgements get the mean; the
+    diagonal is 1."""
     if judgements.n_items > MOST_ITEMS:
-        raise fail("items", f"{judgements.n_items:,} are too many for a table of all pairs", f"give {MOST_ITEMS:,}")
+        raise fail(
+            "items", f"{judgements.n_items:,} are too many for a table of all pairs", f"give at most {MOST_ITEMS:,}"
+        )
     together, count = _tables(judgements)
-    found = np.where(count > 0, together / np.maximum(count, 1), judgements.same.mean() if len(judgements) else 0.0)
-    np.fill_diagonal(found, 1.0)
-    return found
+    share = np.where(count > 0, together / np.maximum(count, 1), judgements.same.mean() if len(judgements) else 0.0)
+    np.fill_diagonal(share, 1.0)
+    return share
 
 
 def average_linkage(judgements: Judgements, n_clusters: int) -> np.ndarray:
-    """(N,) labels by average linkage on how seldom pairs were put together."""
+    """Return labels (N,) by average linkage; the distance of a pair is the fraction of judgements that keep
+    it apart."""
     distance = 1 - coassociation(judgements)
     np.fill_diagonal(distance, 0.0)
     return by_size(fcluster(linkage(squareform(distance, checks=False), "average"), n_clusters, "maxclust"))
 
 
 def spectral_clusters(judgements: Judgements, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
-    """(N,) labels by k-means on the main axes of the normalised table."""
+    """Return labels (N,) by k-means on the principal axes of the normalised table."""
     table = coassociation(judgements)
     root = 1 / np.sqrt(table.sum(1))
     _, axes = np.linalg.eigh(root[:, None] * table * root)
@@ -43,16 +47,19 @@ def spectral_clusters(judgements: Judgements, n_clusters: int, rng: np.random.Ge
 
 
 def majority(judgements: Judgements) -> np.ndarray:
-    """(N,) labels: what more than half of those who judged it put together belongs together, and so on along chains."""
+    """Return labels (N,). Pairs that more than half of their judgements put together are linked; connected items form a
+    cluster."""
     together, count = _tables(judgements)
     linked = coo_array(2 * together > count)
     return by_size(connected_components(linked, directed=False)[1])
 
 
 def _tables(judgements: Judgements) -> tuple[np.ndarray, np.ndarray]:
-    """Symmetric (N, N): judgements that put each pair together, and all of them."""
+    """Return symmetric tables (N, N): the judgements that put each pair together, and all judgements of the pair."""
     shape = (judgements.n_items,) * 2
-    place = (judgements.first, judgements.second)
-    parts = (coo_array((column.astype(float), place), shape=shape).toarray()
-             for column in (judgements.same, np.ones(len(judgements))))
-    return tuple(part + part.T for part in parts)
+    indices = (judgements.first, judgements.second)
+    tables = (
+        coo_array((column.astype(float), indices), shape=shape).toarray()
+        for column in (judgements.same, np.ones(len(judgements)))
+    )
+    return tuple(table + table.T for table in tables)

@@ -1,7 +1,8 @@
-"""Platonic clusters: the finest groups any worker tells apart, found as a mixture over item positions (note 2.9).
+"""Platonic clusters: the finest groups that any worker distinguishes, estimated as a mixture over item positions (note
+2.9).
 
-The mixture is the Dirichlet process's, with the parts and updates of `engine.mixtures`; only the search is of its own:
-few points in few dimensions are clustered from many starts, for splitting stalls on symmetric layouts.
+The mixture is a Dirichlet process with the components and updates of `benthoscope.engine.mixtures`. Only the search
+differs: a few points in few dimensions are clustered from many starts, because splitting fails on symmetric layouts.
 """
 
 from dataclasses import dataclass
@@ -9,31 +10,31 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.cluster import KMeans, kmeans_plusplus
 
-from engine.distributions import GaussianWishart, NestedSticks
-from engine.mixtures.model import Model
-from engine.mixtures.observations import Frame, Observations
-from engine.mixtures.variational import Fit, Rule, converge
-from engine.progress import OnStep, Progress, ignore
+from benthoscope.engine.distributions import GaussianWishart, NestedSticks
+from benthoscope.engine.mixtures.data import Frame, Observations
+from benthoscope.engine.mixtures.inference import Fit, StoppingRule, converge
+from benthoscope.engine.mixtures.model import Model
+from benthoscope.engine.progress import OnStep, Progress, ignore
 
-MOST = 15             # clusters tried at first; doubled while the best has that many
-STARTS = 3            # for every number of clusters
-STRENGTH = 0.01       # pseudo-observations behind a cluster's mean
-WIDTH = 0.2           # of a cluster, in shares of the largest spread of all positions
-ROUGH, FINE = Rule(1e-5, 100), Rule(1e-7, 500)
-TRACE = 0.5           # of an item: clusters that own less are dropped
-ALIKE = 1e-4          # relative difference of bounds below which two fits are one
-FLAT = 1e-8           # spread below which positions are all one
+MOST = 15  # largest number of clusters tried at first; doubled if the best fit reaches it
+STARTS = 3  # per number of clusters
+STRENGTH = 0.01  # prior pseudo-observations of a cluster's mean
+WIDTH = 0.2  # prior width of a cluster, as a fraction of the largest spread of all positions
+ROUGH, FINE = StoppingRule(1e-5, 100), StoppingRule(1e-7, 500)
+TRACE = 0.5  # clusters that own less than this part of an item are dropped
+ALIKE = 1e-4  # fits whose bounds differ by less, relatively, count as the same fit
+FLAT = 1e-8  # spread below which all positions count as equal
 
 
 @dataclass(frozen=True, eq=False)
 class PlatonicClusters:
-    """K clusters, the largest first."""
+    """K clusters, largest first."""
 
-    labels: np.ndarray          # (N,) int, -1 for items nobody judged
-    probability: np.ndarray     # (N, K), zero for those
-    mean: np.ndarray            # (K, D)
-    covariance: np.ndarray      # (K, D, D)
-    distance: np.ndarray        # (N, K) Mahalanobis
+    labels: np.ndarray  # (N,) int, -1 for items without judgements
+    probability: np.ndarray  # (N, K), zero for those items
+    mean: np.ndarray  # (K, D)
+    covariance: np.ndarray  # (K, D, D)
+    distance: np.ndarray  # (N, K) Mahalanobis distance
 
     @property
     def K(self) -> int:
@@ -44,28 +45,35 @@ class PlatonicClusters:
         return np.bincount(self.labels[self.labels >= 0], minlength=self.K)
 
     def exemplars(self, cluster: int, count: int) -> np.ndarray:
-        """The surest members, ties by nearness to the centre."""
+        """Return the most certain members. The distance to the centre breaks ties."""
         members = np.flatnonzero(self.labels == cluster)
         order = np.lexsort((self.distance[members, cluster], -self.probability[members, cluster]))
         return members[order[:count]]
 
 
-def platonic_clusters(position: np.ndarray, judged: np.ndarray, rng: np.random.Generator, *, count: int = 1,
-                      width: float = WIDTH, on_step: OnStep = ignore) -> list[PlatonicClusters]:
-    """Clusters the positions (N, D) of judged items (N,) bool, however many clusters there are.
+def platonic_clusters(
+    position: np.ndarray,
+    judged: np.ndarray,
+    rng: np.random.Generator,
+    *,
+    count: int = 1,
+    width: float = WIDTH,
+    on_step: OnStep = ignore,
+) -> list[PlatonicClusters]:
+    """Cluster the positions (N, D) of the judged items (N,) bool; the number of clusters is estimated.
 
-    The `count` clusterings that bound highest, best first: what answers say of them may choose otherwise.
+    Returns the `count` clusterings with the highest bounds, best first, because the answers may prefer another one.
     """
     rows = np.ascontiguousarray(position[judged])
     if not len(rows):
         return [_placed(np.zeros((0, 1)), position, judged, None)]
     model, data = _model(rows, width), _observed(rows)
-    fits = _best(model, data, count, rng, on_step)
+    fits = _best(model, rows, count, rng, on_step)
     return [_placed(data.responsibilities(fit.scorer), position, judged, fit) for fit in fits]
 
 
 def given_number(position: np.ndarray, judged: np.ndarray, K: int, rng: np.random.Generator) -> PlatonicClusters:
-    """Clusters by k-means where their number is known; the mixture then only gives their shapes."""
+    """Cluster by k-means with a known number of clusters. The mixture then only estimates their shapes."""
     rows = np.ascontiguousarray(position[judged])
     K = min(K, len(np.unique(rows, axis=0)))
     labels = KMeans(K, n_init=10, random_state=int(rng.integers(2**31))).fit_predict(rows)
@@ -75,11 +83,11 @@ def given_number(position: np.ndarray, judged: np.ndarray, K: int, rng: np.rando
 
 
 def of_members(position: np.ndarray, resp: np.ndarray) -> PlatonicClusters:
-    """The clusters that own items with weights resp (N, K); items with none of it are unjudged."""
+    """Return the clusters of items with memberships resp (N, K). Items with a zero row count as not judged."""
     judged = resp.sum(1) > 0
     rows, shares = np.ascontiguousarray(position[judged]), np.ascontiguousarray(resp[judged])
     model, data = _model(rows, WIDTH), _observed(rows)
-    fit = converge(model, data, data.given(model.clusters, shares), Rule(1e-6, 1))
+    fit = converge(model, data, data.statistics_of(model.clusters, shares), StoppingRule(1e-6, 1))
     return _placed(shares, position, judged, fit)
 
 
@@ -96,59 +104,64 @@ def _observed(rows: np.ndarray) -> Observations:
     return Observations(rows, np.zeros(N, np.int32), 1, Frame(np.zeros(D), 1.0), chunk_rows=max(N, 1))
 
 
-def _best(model: Model, data: Observations, count: int, rng: np.random.Generator, on_step: OnStep) -> list[Fit]:
-    """Of starts with 1 to `most` clusters those that bound highest, converged."""
-    least, most, fits = 1, min(MOST, max(1, len(data) // 4)), []
+def _best(model: Model, rows: np.ndarray, count: int, rng: np.random.Generator, on_step: OnStep) -> list[Fit]:
+    """Return the converged fits with the highest bounds among starts with 1 to `most` clusters."""
+    data, fits = _observed(rows), []
+    least, most = 1, min(MOST, max(1, len(data) // 4))
     while True:
         for K in range(least, most + 1):
-            on_step(Progress(K, most, f"clusters of positions: {K} tried"))
+            on_step(Progress(K, most, f"clustering positions: {K} clusters tried"))
             for _ in range(STARTS if K > 1 else 1):
-                fits.append(converge(model, data, data.labelled(model.clusters, _start(data.source, K, rng)), ROUGH))
+                fits.append(converge(model, data, data.labelled(model.clusters, _start(rows, K, rng)), ROUGH))
         fits = _different(fits, count)
-        if _kept(fits[0].statistics.owned).sum() < most or most >= len(data) // 4:
+        if _is_used(fits[0].statistics.owned).sum() < most or most >= len(data) // 4:
             return [converge(model, data, fit.statistics, FINE) for fit in fits]
         least, most = most + 1, min(2 * most, len(data) // 4)
 
 
 def _different(fits: list[Fit], count: int) -> list[Fit]:
-    """The best, skipping those that came to the same end as a better one."""
-    kept: list[Fit] = []
+    """Return the best fits, without those that match a better one."""
+    distinct: list[Fit] = []
     for fit in sorted(fits, key=lambda fit: -fit.bound):
-        if not kept or kept[-1].bound - fit.bound > ALIKE * abs(fit.bound):
-            kept.append(fit)
-    return kept[:count]
+        if not distinct or distinct[-1].bound - fit.bound > ALIKE * abs(fit.bound):
+            distinct.append(fit)
+    return distinct[:count]
 
 
 def _start(rows: np.ndarray, K: int, rng: np.random.Generator) -> np.ndarray:
-    """Rows by the nearest of K far-apart ones; only clusters somebody is in are counted."""
+    """Assign rows to the nearest of K distant rows. Empty clusters are not counted."""
     centres, _ = kmeans_plusplus(rows, K, random_state=int(rng.integers(2**31)))
     near = ((rows[:, None] - centres) ** 2).sum(2).argmin(1)
     return np.unique(near, return_inverse=True)[1]
 
 
-def _kept(owned: np.ndarray) -> np.ndarray:
+def _is_used(owned: np.ndarray) -> np.ndarray:
     return owned >= TRACE
 
 
 def _placed(resp: np.ndarray, position: np.ndarray, judged: np.ndarray, fit: Fit | None) -> PlatonicClusters:
-    """Drops what owns next to nothing, numbers by size, and puts unjudged items into no cluster."""
+    """Drop almost empty clusters, number the others by size, and leave items without judgements unassigned."""
     N, D = position.shape
-    kept = np.flatnonzero(_kept(resp.sum(0)))
-    labels, probability = np.full(N, -1), np.zeros((N, len(kept)))
+    used = np.flatnonzero(_is_used(resp.sum(0)))
+    labels, probability = np.full(N, -1), np.zeros((N, len(used)))
     if fit is None:
         return PlatonicClusters(labels, probability, np.zeros((0, D)), np.zeros((0, D, D)), probability)
-    shares = resp[:, kept] / resp[:, kept].sum(1, keepdims=True)
-    order = np.argsort(-np.bincount(shares.argmax(1), minlength=len(kept)), kind="stable")
-    order = order[np.bincount(shares.argmax(1), minlength=len(kept))[order] > 0]  # a cluster nobody is surest of
+    shares = resp[:, used] / resp[:, used].sum(1, keepdims=True)
+    order = np.argsort(-np.bincount(shares.argmax(1), minlength=len(used)), kind="stable")
+    # skip clusters that are the most likely one for no item
+    order = order[np.bincount(shares.argmax(1), minlength=len(used))[order] > 0]
     shares = shares[:, order] / shares[:, order].sum(1, keepdims=True)
-    found, probability = kept[order], np.zeros((N, len(order)))
+    ordered, probability = used[order], np.zeros((N, len(order)))
     labels[judged], probability[judged] = shares.argmax(1), shares
-    mean, covariance = fit.parameters.clusters.mean[found], _covariance(fit.parameters.clusters)[found]
+    clusters = fit.parameters.clusters
+    if not isinstance(clusters, GaussianWishart):
+        raise TypeError(f"the clusters of items are {type(clusters).__name__}, not GaussianWishart")
+    mean, covariance = clusters.mean[ordered], _covariance(clusters)[ordered]
     return PlatonicClusters(labels, probability, mean, covariance, _distances(position, mean, covariance))
 
 
 def _covariance(clusters: GaussianWishart) -> np.ndarray:
-    """The mean of the inverse Wishart where it has one, else the inverse of the expected precision."""
+    """Return the mean of the inverse Wishart if it exists, else the inverse of the expected precision."""
     D, eta = clusters.n_features, clusters.freedom
     scale = clusters.factor @ clusters.factor.mT
     return scale / np.where(eta > D + 2, eta - D - 1, eta)[:, None, None]

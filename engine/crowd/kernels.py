@@ -1,6 +1,7 @@
-"""The loops over judgements, compiled; they release the interpreter and change only arrays made for them.
+"""Compiled loops over judgements. They release the interpreter lock and change only the arrays passed as outputs.
 
-An item is seen as phi = (packed second moment (p), mean (D)), so that each sum over a group is one over rows of phi.
+An item is represented by phi = (packed second moment (p), mean (D)), so that each sum over a group is a sum over rows
+of phi.
 """
 
 import math
@@ -9,14 +10,14 @@ import numba
 import numpy as np
 
 QUICK = {"contract", "reassoc", "nsz", "arcp"}  # sums may be reordered; NaN and infinity keep their meaning
-FLOOR = 1e-12    # of E[A^2]: its root is divided by
-TINY = 1e-4      # below it the quotient tanh(d / 2) / d is taken from its series
-RENEW = 256      # factors of at most 2 multiplied before one logarithm is taken
+FLOOR = 1e-12  # lower limit of E[A^2], because its root is a divisor
+TINY = 1e-4  # below this value, tanh(d / 2) / d is computed by its series
+RENEW = 256  # number of factors of at most 2 that are multiplied before one logarithm is computed
 
 
 @numba.njit(cache=True, nogil=True, fastmath=QUICK)
 def sum_group(begin, end, other, weight, net, phi, D, p, sums, signed):
-    """Sums over one group of weight * phi into `sums` (p + D,) and of net * mean into `signed` (D,)."""
+    """Sum over one group: weight * phi into `sums` (p + D,), and net * mean into `signed` (D,)."""
     sums[:] = 0.0
     signed[:] = 0.0
     for at in range(begin, end):
@@ -30,7 +31,8 @@ def sum_group(begin, end, other, weight, net, phi, D, p, sums, signed):
 
 @numba.njit(cache=True, nogil=True, fastmath=QUICK)
 def add_spread(spread, sums, out):
-    """out (p,) += spread (p, p) @ sums[:p]; `spread` holds its transpose so that the inner loop runs along memory."""
+    """Compute out (p,) += spread (p, p) @ sums[:p]. `spread` is transposed so that the inner loop reads contiguous
+    memory."""
     p = out.size
     for m in range(p):
         s = sums[m]
@@ -40,7 +42,7 @@ def add_spread(spread, sums, out):
 
 @numba.njit(cache=True, nogil=True)
 def solve(precision, target, D, mean, variance):
-    """mean = precision^-1 target and variance = 1 / diagonal; `precision` (packed) and `target` are used up."""
+    """Compute mean = precision^-1 target and variance = 1 / diagonal. Overwrites `precision` (packed) and `target`."""
     for e in range(D):
         variance[e] = 1.0 / precision[e * (e + 1) // 2 + e]
     for e in range(D):  # Cholesky in place: column e of the packed upper factor
@@ -65,7 +67,7 @@ def solve(precision, target, D, mean, variance):
 
 @numba.njit(cache=True, nogil=True)
 def see(mean, variance, row, D):
-    """Writes phi of one item."""
+    """Write phi of one item."""
     at = 0
     for e in range(D):
         for d in range(e + 1):
@@ -77,9 +79,23 @@ def see(mean, variance, row, D):
 
 
 @numba.njit(cache=True, nogil=True, fastmath=QUICK)
-def update_items(item_start, item_groups, start, worker, other, weight, net, matrices, spread, bias, prior_variance,
-                 mean, variance, phi):
-    """The x-update of every judged item in turn, with the newest values of the others (methods note 2.5)."""
+def update_items(
+    item_start,
+    item_groups,
+    start,
+    worker,
+    other,
+    weight,
+    net,
+    matrices,
+    spread,
+    bias,
+    prior_variance,
+    mean,
+    variance,
+    phi,
+):
+    """Update each judged item in turn with the newest values of the others (x-update, methods note 2.5)."""
     N, D = mean.shape
     p = D * (D + 1) // 2
     sums, signed = np.empty(p + D), np.empty(D)
@@ -107,7 +123,7 @@ def update_items(item_start, item_groups, start, worker, other, weight, net, mat
 
 @numba.njit(cache=True, nogil=True, fastmath=QUICK)
 def worker_sums(worker_start, start, item, other, weight, net, phi, D):
-    """Per worker sums of phi' (p) x weighted phi (p), of mean x weighted mean, of mean x net mean / 2, over groups."""
+    """Sum per worker over its groups: phi' (p) x weighted phi (p), mean x weighted mean, and mean x net mean / 2."""
     J = worker_start.size - 1
     p = D * (D + 1) // 2
     outer, weighted, signed_outer = np.zeros((J, p, p)), np.zeros((J, D, D)), np.zeros((J, D, D))
@@ -115,13 +131,13 @@ def worker_sums(worker_start, start, item, other, weight, net, phi, D):
     for j in range(J):
         for g in range(worker_start[j], worker_start[j + 1]):
             sum_group(start[g], start[g + 1], other, weight, net, phi, D, p, sums, signed)
-            own = phi[item[g]]
+            row = phi[item[g]]
             for n in range(p):
-                v = own[n]
+                v = row[n]
                 for m in range(p):
                     outer[j, n, m] += v * sums[m]
             for d in range(D):
-                v = own[p + d]
+                v = row[p + d]
                 for e in range(D):
                     weighted[j, d, e] += v * sums[p + e]
                     signed_outer[j, d, e] += 0.5 * v * signed[e]
@@ -129,21 +145,21 @@ def worker_sums(worker_start, start, item, other, weight, net, phi, D):
 
 
 @numba.njit(cache=True, nogil=True, fastmath=QUICK)
-def prepare_group(own, spread, matrix, mult, D, p, spread_own, turned):
-    """What pairs of one group share: spread_own (p,), weighted by how often entries stand, and W x (D,)."""
+def prepare_group(position, spread, matrix, mult, D, p, spread_own, turned):
+    """Compute the values that the pairs of one group share: spread_own (p,), weighted by multiplicity, and W x (D,)."""
     spread_own[:] = 0.0
-    add_spread(spread, own, spread_own)
+    add_spread(spread, position, spread_own)
     for n in range(p):
         spread_own[n] *= mult[n]
     for d in range(D):
         turned[d] = 0.0
         for e in range(D):
-            turned[d] += matrix[d, e] * own[p + e]
+            turned[d] += matrix[d, e] * position[p + e]
 
 
 @numba.njit(cache=True, nogil=True, fastmath=QUICK)
 def meet(row, spread_own, turned, bias, bias_variance, D, p):
-    """(E[A], E[A^2]) of one pair."""
+    """Return (E[A], E[A^2]) of one pair."""
     square, product = 0.0, 0.0
     for n in range(p):
         square += spread_own[n] * row[n]
@@ -153,22 +169,24 @@ def meet(row, spread_own, turned, bias, bias_variance, D, p):
 
 
 @numba.njit(cache=True, nogil=True, fastmath=QUICK)
-def retouch(start, item, worker, other, twin, count, net, phi, matrices, spread, bias, bias_variance, mult,
-            delta, weight):
-    """The Delta-update of every pair; writes delta and weight = 2 |lam| count. The data's part of the bound after it.
+def retouch(
+    start, item, worker, other, mirror, count, net, phi, matrices, spread, bias, bias_variance, mult, delta, weight
+):
+    """Update Delta of all pairs: writes delta and weight = 2 |lam| count. Returns the part of the bound that the
+    judgements contribute afterwards.
 
-    The logarithms of 1 + exp(-delta) are taken of products of many such factors.
+    For speed, logarithms of 1 + exp(-delta) are computed for products of many such factors.
     """
     D = matrices.shape[1]
     p = D * (D + 1) // 2
     spread_own, turned = np.empty(p), np.empty(D)
-    total, product, held = 0.0, 1.0, 0
+    total, product, pending = 0.0, 1.0, 0
     for g in range(item.size):
         i, j = item[g], worker[g]
         prepare_group(phi[i], spread[j], matrices[j], mult, D, p, spread_own, turned)
         for at in range(start[g], start[g + 1]):
             if other[at] < i:
-                continue  # the twin has it
+                continue  # the mirror entry covers this pair
             activity, square = meet(phi[other[at]], spread_own, turned, bias[j], bias_variance[j], D, p)
             root = math.sqrt(max(square, FLOOR))
             away = math.exp(-root)
@@ -177,15 +195,15 @@ def retouch(start, item, worker, other, twin, count, net, phi, matrices, spread,
             else:
                 bend = 0.5 - root * root / 24.0
             n = count[at]
-            weight[at] = weight[twin[at]] = 0.5 * bend * n
-            delta[at] = delta[twin[at]] = root
+            weight[at] = weight[mirror[at]] = 0.5 * bend * n
+            delta[at] = delta[mirror[at]] = root
             total += 0.5 * (net[at] * activity - n * root)
             if n == 1.0:
                 product *= 1.0 + away
-                held += 1
-                if held == RENEW:
+                pending += 1
+                if pending == RENEW:
                     total -= math.log(product)
-                    product, held = 1.0, 0
+                    product, pending = 1.0, 0
             else:
                 total -= n * math.log1p(away)
     return total - math.log(product)

@@ -1,17 +1,18 @@
-"""Multilogit regression: p(y = k | x) proportional to exp(w_k'x + b_k)."""
+"""The coefficients of multinomial logistic regression, p(y = k | x) proportional to exp(w_k'x + b_k), and its
+probabilities."""
 
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 
-BLOCK = 8192  # rows at a time: scores of twenty classes then stay in the cache
+BLOCK = 8192  # number of rows per block; the scores of twenty classes then fit the cache
 
 
 @dataclass(frozen=True)
 class Coefficients:
     weights: np.ndarray  # (K, D)
-    biases: np.ndarray   # (K,)
+    biases: np.ndarray  # (K,)
 
     @classmethod
     def zeros(cls, classes: int, width: int) -> Self:
@@ -25,11 +26,11 @@ class Coefficients:
         return np.concatenate([self.weights.ravel(), self.biases])
 
     def scores(self, X: np.ndarray) -> np.ndarray:
-        """(N, K), in the precision of X."""
+        """Return scores (N, K) in the precision of X."""
         return X @ self.weights.T.astype(X.dtype, copy=False) + self.biases.astype(X.dtype, copy=False)
 
     def log_probabilities(self, X: np.ndarray) -> np.ndarray:
-        """(N, K)"""
+        """Return the log probabilities (N, K)."""
         return log_softmax(self.scores(X))
 
     def take(self, classes: np.ndarray) -> Self:
@@ -37,13 +38,13 @@ class Coefficients:
 
 
 def log_softmax(scores: np.ndarray) -> np.ndarray:
-    """Log-probabilities of every row (N, K); finite however large the scores are."""
+    """Return the log probabilities of each row (N, K). The result is finite even for very large scores."""
     shifted = scores - scores.max(1, keepdims=True)
     return shifted - np.log(np.exp(shifted).sum(1, keepdims=True))
 
 
 def entropies(log_probabilities: np.ndarray) -> np.ndarray:
-    """Of every row (N,), in nats: 0 where the class is certain, log K where nothing is known."""
+    """Return the entropy of each row (N,) in nats: 0 for a certain class, log K for equal probabilities."""
     return -(np.exp(log_probabilities) * log_probabilities).sum(1)
 
 

@@ -1,16 +1,17 @@
-"""Maximum margin clustering by alternation (Zhang, Tsang and Kwok 2007): a baseline that halves again and again."""
+"""Maximum margin clustering by alternation (Zhang, Tsang and Kwok 2007): a baseline that splits clusters in two
+repeatedly."""
 
 import numpy as np
 from sklearn.svm import SVR
 
-from engine.discriminative.starting import spectral
+from benthoscope.engine.discriminative.optimisation import spectral
 
 ROUNDS = 50
-BALANCE = 0.1  # |rows on one side - rows on the other| as a share of all
+BALANCE = 0.1  # largest difference between the numbers of rows on both sides, as a fraction of all rows
 
 
 def max_margin_halves(matrix: np.ndarray, rng: np.random.Generator, penalty: float = 1.0) -> np.ndarray:
-    """Sides -1 and +1 of rows whose kernel matrix this is, begun with spectral halves."""
+    """Return the sides -1 and +1 of the rows of this kernel matrix, starting from a spectral split."""
     side = np.where(spectral(matrix, 2, rng) > 0, 1.0, -1.0)
     for _ in range(ROUNDS):
         score = SVR(kernel="precomputed", C=penalty, epsilon=0.0).fit(matrix, side).predict(matrix)
@@ -22,7 +23,7 @@ def max_margin_halves(matrix: np.ndarray, rng: np.random.Generator, penalty: flo
 
 
 def max_margin_clusters(matrix: np.ndarray, levels: int, rng: np.random.Generator) -> np.ndarray:
-    """Up to 2 ** levels clusters (N,): every part halved once a level."""
+    """Return up to 2 ** levels clusters (N,); each level splits every cluster in two."""
     labels = np.zeros(len(matrix), np.int64)
     for _ in range(levels):
         halves = [(label, np.flatnonzero(labels == label)) for label in range(labels.max() + 1)]
@@ -35,7 +36,8 @@ def max_margin_clusters(matrix: np.ndarray, levels: int, rng: np.random.Generato
 
 
 def _balanced_sides(score: np.ndarray, side: np.ndarray) -> np.ndarray:
-    """Signs of the scores; where that is too uneven, cut where the fit to the sides is best among balanced cuts."""
+    """Return the signs of the scores. If they are too unbalanced, return the balanced split that agrees best with
+    `side`."""
     N = len(score)
     allowed = max(BALANCE * N, 1)
     plain = np.where(score >= 0, 1.0, -1.0)

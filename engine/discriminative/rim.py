@@ -1,70 +1,94 @@
-"""Clustering that learns a classifier: boundaries run where images are sparse, and classes it can do without die."""
+"""Clustering that trains a classifier: boundaries lie where data are sparse, and superfluous classes become empty."""
 
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from engine.compute import blas_threads
-from engine.discriminative.climbing import Precision
-from engine.discriminative.fitting import Fitted, Given, Plan, Sizes, best_of, even, power, survivors
-from engine.discriminative.objective import mutual_information
-from engine.discriminative.path import chosen_strength, rim_path
-from engine.discriminative.predicting import Multilogit
-from engine.discriminative.rows import at_least_two, finite_rows, whole_above_zero
-from engine.discriminative.scaling import SCALES, Scale
-from engine.discriminative.starting import kmeans
-from engine.mixtures import checking
-from engine.mixtures.stored import made_anew
-from engine.problems import fail, unknown
-from engine.progress import OnStep, ignore
+from benthoscope.engine.compute import blas_threads
+from benthoscope.engine.discriminative.multilogit import Multilogit
+from benthoscope.engine.discriminative.objective import mutual_information
+from benthoscope.engine.discriminative.optimisation import (
+    FitSettings,
+    Fitted,
+    Given,
+    Precision,
+    Sizes,
+    best_of,
+    even,
+    kmeans,
+    power,
+    survivors,
+)
+from benthoscope.engine.discriminative.penalty_path import chosen_strength, rim_path
+from benthoscope.engine.discriminative.validation import SCALES, Scale, at_least_two, finite_rows, whole_above_zero
+from benthoscope.engine.mixtures import validation as checking
+from benthoscope.engine.mixtures.estimator import ClusteringEstimator, rebuild_model
+from benthoscope.engine.problems import fail, unknown
+from benthoscope.engine.progress import OnStep, ignore
 
-PATHS = 3  # starts a strength is chosen with
+PATHS = 3  # number of starts used to choose a strength
 
 
-class Clustering(Multilogit):
-    """What the linear and the kernel model share: a search over starts, and the classes that survive it."""
+class Clustering(ClusteringEstimator, Multilogit):
+    """Common base class of the linear and the kernel model: a search over starts, and the remaining classes."""
 
     _sees_groups = False
 
-    def fit_predict(self, X: Any, groups: Any = None, **rest: Any) -> np.ndarray:
-        """The cluster of every row of X after fitting to it."""
-        return self.fit(X, groups, **rest).labels_
+    __metadata_request__fit: ClassVar = {"groups": True}
+    __metadata_request__predict: ClassVar = {"groups": True}
 
     def predict(self, X: Any, groups: Any = None) -> np.ndarray:
-        """The likeliest cluster of every row."""
+        """Return the most likely cluster of each row."""
         return self.decision_function(X).argmax(1)
 
     def assign(self, X: Any, groups: Any = None, *, compute: Any = None) -> tuple[np.ndarray, np.ndarray]:
-        """The likeliest cluster of every row, and its probability, (N,) each; groups and machine as in `fit`."""
+        """Return the most likely cluster of each row and its probability, (N,) each. `groups` and `compute` as in
+        `fit`."""
         P = self.predict_proba(X)
         best = P.argmax(1)
         return best, P[np.arange(len(P)), best]
 
     def to_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """The fitted model as plain arrays, and what JSON can hold: together `from_arrays` makes it anew."""
+        """Return the fitted model as plain arrays and JSON metadata. `from_arrays` rebuilds it."""
         self._check_fitted()
-        arrays = {"coef": self.coef_, "intercept": self.intercept_, "labels": self.labels_,
-                  "lower_bound_history": np.array(self.lower_bound_history_), **self._map_arrays()}
-        told = {"model": type(self).__name__, "params": self.get_params(), "n_features_in": self.n_features_in_,
-                "lower_bound": self.lower_bound_, "n_iter": self.n_iter_, "converged": self.converged_,
-                "strength": self.strength_}
-        return arrays, told
+        arrays = {
+            "coef": self.coef_,
+            "intercept": self.intercept_,
+            "labels": self.labels_,
+            "lower_bound_history": np.array(self.lower_bound_history_),
+            **self._map_arrays(),
+        }
+        metadata = {
+            "model": type(self).__name__,
+            "params": self.get_params(),
+            "n_features_in": self.n_features_in_,
+            "lower_bound": self.lower_bound_,
+            "n_iter": self.n_iter_,
+            "converged": self.converged_,
+            "strength": self.strength_,
+        }
+        return arrays, metadata
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, np.ndarray], told: dict[str, Any]) -> Self:
-        """The model that `to_arrays` was asked of."""
-        model = made_anew(cls, told)
-        model.coef_, model.intercept_, model.labels_ = (np.asarray(arrays[name]) for name in (
-            "coef", "intercept", "labels"))
-        model.n_features_in_, model.n_clusters_ = told["n_features_in"], len(model.coef_)
-        model.lower_bound_, model.lower_bound_history_ = told["lower_bound"], arrays["lower_bound_history"].tolist()
-        model.n_iter_, model.converged_, model.strength_ = told["n_iter"], told["converged"], told["strength"]
+    def from_arrays(cls, arrays: dict[str, np.ndarray], metadata: dict[str, Any]) -> Self:
+        """Rebuild a fitted model from the result of `to_arrays`."""
+        model = rebuild_model(cls, metadata)
+        model.coef_, model.intercept_, model.labels_ = (
+            np.asarray(arrays[name]) for name in ("coef", "intercept", "labels")
+        )
+        model.n_features_in_, model.n_clusters_ = metadata["n_features_in"], len(model.coef_)
+        model.lower_bound_, model.lower_bound_history_ = metadata["lower_bound"], arrays["lower_bound_history"].tolist()
+        model.n_iter_, model.converged_, model.strength_ = (
+            metadata["n_iter"],
+            metadata["converged"],
+            metadata["strength"],
+        )
         model._take_map(arrays)
         return model
 
     def information(self, X: Any) -> float:
-        """Mutual information of the rows and their clusters, in nats; greater is better."""
+        """Return the mutual information between the rows and their clusters in nats. Higher is better."""
         return mutual_information(self.decision_function(X))
 
     def _check_parameters(self) -> None:
@@ -73,62 +97,109 @@ class Clustering(Multilogit):
         for name in ("tol", *(("strength",) if self.strength != "auto" else ())):
             checking.positive(name, getattr(self, name))
 
-    def _plan(self, rows: int) -> Plan:
+    def _plan(self, rows: int) -> FitSettings:
         strength = 1.0 if self.strength == "auto" else self.strength
-        return Plan(int(self.n_clusters), float(strength) / rows, bool(self.balance), sizes_named(self.sizes),
-                    Precision(gain=float(self.tol), steps=int(self.max_iter)))
+        return FitSettings(
+            int(self.n_clusters),
+            float(strength) / rows,
+            bool(self.balance),
+            sizes_named(self.sizes),
+            Precision(gain=float(self.tol), steps=int(self.max_iter)),
+        )
 
     def _searched(self, Z: np.ndarray, starts: list[np.ndarray], on_step: OnStep) -> Fitted:
         plan = self._plan(len(Z))
         self.strength_ = self._strength(Z, plan, starts)
         return best_of(Z, replace(plan, penalty=self.strength_ / len(Z)), starts, len(starts), on_step)
 
-    def _strength(self, Z: np.ndarray, plan: Plan, starts: list[np.ndarray]) -> float:
+    def _strength(self, Z: np.ndarray, plan: FitSettings, starts: list[np.ndarray]) -> float:
         if self.strength != "auto":
             return float(self.strength)
         return chosen_strength([rim_path(Z, start, plan) for start in starts[:PATHS]])
 
-    def _keep(self, found: Fitted) -> np.ndarray:
-        """The surviving classes, the largest first; labels are numbered anew in that order."""
-        alive = survivors(found.labels)
+    def _keep(self, fitted: Fitted) -> np.ndarray:
+        """Store the remaining classes, largest first. Labels are renumbered in that order."""
+        alive = survivors(fitted.labels)
         renamed = np.empty(int(self.n_clusters), np.int64)
         renamed[alive] = np.arange(len(alive))
-        self.labels_, self.n_clusters_ = renamed[found.labels], len(alive)
-        self.lower_bound_, self.lower_bound_history_ = found.value, list(found.history)
-        self.n_iter_, self.converged_ = max(found.steps, 1), found.converged
+        self.labels_, self.n_clusters_ = renamed[fitted.labels], len(alive)
+        self.lower_bound_, self.lower_bound_history_ = fitted.value, list(fitted.history)
+        self.n_iter_, self.converged_ = max(fitted.steps, 1), fitted.converged
         return alive
 
 
 class RIM(Clustering):
     """Regularised information maximisation with linear boundaries.
 
-    `n_clusters` is the most there can be. `strength` is lambda times the number of rows, at the scale "overall":
-    greater leaves fewer clusters; "auto" takes the middle of the widest plateau of their number. `sizes` is a prior
-    of cluster sizes: None, shares, or "power" for a power law of their ranks. `coef_` is for rows after `scale_`.
+    Parameters
+    ----------
+    n_clusters : int
+        Largest number of clusters.
+    strength : float or "auto"
+        Lambda times the number of rows, for rows scaled by "overall". A larger strength gives fewer clusters. "auto"
+        uses the middle of the widest plateau of the number of clusters.
+    sizes : None, sequence of float or "power"
+        Prior of the cluster sizes: None, shares, or a power law of the ranks. The exponent of "power" follows the
+        clusters, and one cluster with a large exponent would fit itself perfectly; a prior centred on Zipf's law
+        (exponent 1) prevents this. Give shares if you know them.
+
+    Attributes
+    ----------
+    labels_ : ndarray (N,)
+        Cluster of each row.
+    n_clusters_ : int
+        Number of clusters with rows.
+    coef_ : ndarray (K, D)
+        Weights for rows transformed by `scale_`.
     """
 
-    def __init__(self, *, n_clusters=20, strength=2.0, scale="overall", balance=True, sizes=None, n_init=10,
-                 max_iter=1000, tol=1e-9, random_state=None):
+    def __init__(
+        self,
+        *,
+        n_clusters=20,
+        strength=2.0,
+        scale="overall",
+        balance=True,
+        sizes=None,
+        n_init=10,
+        max_iter=1000,
+        tol=1e-9,
+        random_state=None,
+    ):
         self.n_clusters, self.strength, self.scale = n_clusters, strength, scale
         self.balance, self.sizes, self.n_init = balance, sizes, n_init
         self.max_iter, self.tol, self.random_state = max_iter, tol, random_state
 
-    def fit(self, X: Any, groups: Any = None, *, start: Any = None, compute: Any = None, on_step: OnStep = ignore,
-            checkpoint: Any = None) -> Self:
-        """Learns from rows X (N, D); groups are not looked at. `start` gives group numbers to begin with, in place of
-        `n_init` runs of k-means. `on_step` may raise Cancelled. It always computes here and begins anew after a kill:
-        `compute` and `checkpoint` are there for whoever calls all models alike."""
+    def fit(
+        self,
+        X: Any,
+        y: None = None,
+        *,
+        groups: Any = None,
+        start: Any = None,
+        compute: Any = None,
+        on_step: OnStep = ignore,
+        checkpoint: Any = None,
+    ) -> Self:
+        """Fit to rows X (N, D). `groups` and `y` are ignored.
+
+        `start` gives initial group numbers instead of `n_init` runs of k-means. `on_step` may raise Cancelled.
+        `compute` and `checkpoint` exist only for compatibility with the mixtures: the fit runs in this process and
+        cannot resume.
+        """
+        self._refuse_target(y, "fit")
         self._check_parameters()
         scale = chosen_scale(self.scale)
         rows = at_least_two(finite_rows(X))
         with blas_threads(1):
             scaled = scale(rows)
             Z = scaled(rows)
-            self._forget()
+            self._clear_fit()
+            self._record_columns(X)
             self.n_features_in_ = rows.shape[1]
-            found = self._searched(Z, self._starts(Z, start), on_step)
-        kept = found.coefficients.take(self._keep(found))
-        self.scale_, self.coef_, self.intercept_ = scaled, kept.weights, kept.biases
+            fitted = self._searched(Z, self._starts(Z, start), on_step)
+        used = fitted.coefficients.take(self._keep(fitted))
+        self.scale_, self.coef_, self.intercept_ = scaled, used.weights, used.biases
         return self
 
     def _rows(self, X: Any) -> np.ndarray:
@@ -150,7 +221,7 @@ class RIM(Clustering):
 def given_start(start: Any, rows: int, most: int) -> np.ndarray:
     labels = checking.labels_column(start, rows)
     if labels.max() >= most:
-        raise fail("start", f"group {int(labels.max())} with n_clusters={most}", "raise n_clusters or merge groups")
+        raise fail("start", f"group {int(labels.max())} with n_clusters={most}", "increase n_clusters or merge groups")
     return labels.astype(np.int64)
 
 
@@ -160,14 +231,14 @@ def chosen_scale(word: str):
     return SCALES[word]
 
 
-def sizes_named(given: Any) -> Sizes:
-    if given is None:
+def sizes_named(sizes: Any) -> Sizes:
+    if sizes is None:
         return even
-    if isinstance(given, str):
-        if given != "power":
-            raise unknown("sizes", given, ["power"])
+    if isinstance(sizes, str):
+        if sizes != "power":
+            raise unknown("sizes", sizes, ["power"])
         return power
-    shares = np.asarray(given, float)
+    shares = np.asarray(sizes, float)
     if shares.ndim != 1 or not len(shares) or not np.isfinite(shares).all() or (shares <= 0).any():
-        raise fail("sizes", f"{given!r} are no shares", "give positive numbers, the largest cluster first")
+        raise fail("sizes", f"{sizes!r} are not valid shares", "give positive numbers, the largest cluster first")
     return Given(tuple(shares / shares.sum()))

@@ -1,25 +1,28 @@
-"""What a selection is asked of: a monotone submodular utility, seen only through gains.
+"""The interface of selection objectives: a monotone submodular utility, used only through gains.
 
-An objective makes `evidence` of a block of items once, and begins a `State` for up to k of them; a state makes a
-`Table` of evidence, which is kept up to date while items go in and out.
+An objective computes the `evidence` of a block of items once, and creates a `State` for up to k items. A state creates
+a `Table` from evidence and updates it while items are added and removed. `SetFunction` wraps any utility of a list of
+items; it is evaluated for each change, so it suits small problems.
 """
 
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 
-class Table(Protocol):
-    """The worth of every change that the items of one block allow; gains are on the scale of the utility."""
+class GainTable(Protocol):
+    """Gains of all changes possible with the items of one block, in units of the utility."""
 
     def addition_gains(self) -> np.ndarray:
-        """(b,): -inf for those already chosen."""
+        """Return the gains of additions (b,); -inf for items already chosen."""
 
     def swap_gains(self) -> np.ndarray:
-        """(chosen, b): of putting item b in the place of each chosen one."""
+        """Return the gains (chosen, b) of replacing each chosen item by item b."""
 
     def best_swap(self, least: float) -> "Swap | None":
-        """The best change that gains more than `least`; ties go to the lowest slot, then to the earliest item."""
+        """Return the best change that gains more than `least`. Ties go to the lowest slot, then to the earliest
+        item."""
 
     def add(self, at: int) -> None: ...
 
@@ -27,21 +30,23 @@ class Table(Protocol):
 
 
 class State(Protocol):
-    """A selection: `chosen` are item numbers in the order of their slots, `value` is their utility."""
+    """A selection: `chosen` has item numbers in the order of their slots, `value` is their utility."""
 
     chosen: list[int]
-    value: float
 
-    def table(self, evidence: Any) -> Table: ...
+    @property
+    def value(self) -> float: ...
+
+    def table(self, evidence: Any) -> GainTable: ...
 
     def gain(self, evidence: Any, at: int) -> float:
-        """Of adding one item of the block."""
+        """Return the gain of adding one item of the block."""
 
-    def add(self, evidence: Any, at: int) -> None: ...
+    def add(self, evidence: Any, at: int) -> object: ...
 
 
 class Objective(Protocol):
-    count: int  # items there are
+    count: int  # number of items
 
     def begin(self, k: int) -> State: ...
 
@@ -58,5 +63,72 @@ def best_of(gains: np.ndarray, least: float) -> Swap | None:
     if not gains.size:
         return None
     slot, at = np.unravel_index(np.argmax(gains), gains.shape)
-    found = Swap(int(slot), int(at), float(gains[slot, at]))
-    return found if found.gain > least else None
+    swap = Swap(int(slot), int(at), float(gains[slot, at]))
+    return swap if swap.gain > least else None
+
+
+Utility = Callable[[Sequence[int]], float]
+
+
+class SetFunction:
+    """An objective from any function of a list of items. `utility` should be monotone and submodular; the utility of
+    the empty list need not be zero."""
+
+    def __init__(self, utility: Utility, count: int):
+        self.utility, self.count = utility, count
+
+    def evidence(self, items: np.ndarray) -> np.ndarray:
+        return np.asarray(items)
+
+    def begin(self, k: int) -> "SetState":
+        return SetState(self.utility)
+
+
+class SetState:
+    def __init__(self, utility: Utility):
+        self.utility = utility
+        self.chosen: list[int] = []
+        self.value = utility([])
+
+    def table(self, items: np.ndarray) -> "SetTable":
+        return SetTable(self, items)
+
+    def gain(self, items: np.ndarray, at: int) -> float:
+        item = int(items[at])
+        return -np.inf if item in self.chosen else self.utility([*self.chosen, item]) - self.value
+
+    def add(self, items: np.ndarray, at: int) -> None:
+        self._become([*self.chosen, int(items[at])])
+
+    def swap_gain(self, slot: int, item: int) -> float:
+        return -np.inf if item in self.chosen else self.utility(self._swapped(slot, item)) - self.value
+
+    def swap(self, slot: int, item: int) -> None:
+        self._become(self._swapped(slot, item))
+
+    def _swapped(self, slot: int, item: int) -> list[int]:
+        return [*self.chosen[:slot], item, *self.chosen[slot + 1 :]]
+
+    def _become(self, chosen: list[int]) -> None:
+        self.chosen, self.value = chosen, self.utility(chosen)
+
+
+class SetTable:
+    def __init__(self, state: SetState, items: np.ndarray):
+        self._state, self._items = state, items
+
+    def addition_gains(self) -> np.ndarray:
+        return np.array([self._state.gain(self._items, at) for at in range(len(self._items))])
+
+    def swap_gains(self) -> np.ndarray:
+        slots = range(len(self._state.chosen))
+        return np.array([[self._state.swap_gain(slot, int(item)) for item in self._items] for slot in slots])
+
+    def best_swap(self, least: float) -> Swap | None:
+        return best_of(self.swap_gains(), least)
+
+    def add(self, at: int) -> None:
+        self._state.add(self._items, at)
+
+    def swap(self, slot: int, at: int) -> None:
+        self._state.swap(slot, int(self._items[at]))

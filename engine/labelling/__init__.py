@@ -1,1 +1,1 @@
-"""From labels to knowledge: review and its proofs, agreement, vocabularies as trees, learning, cover."""
+"""Labelling: review, audits, agreement, vocabularies, model suggestions and cover estimates."""

@@ -5,24 +5,32 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine.crowd import BayesianCrowdClustering, Sorting, as_judgements, judgements_of
-from engine.crowd.beliefs import (
+from benthoscope.engine.crowd import BayesianCrowdClustering, Sorting, as_judgements, judgements_of
+from benthoscope.engine.crowd.initialisation import nothing_to_find
+from benthoscope.engine.crowd.judgements import pairs_of
+from benthoscope.engine.crowd.posterior import (
     Beliefs,
     Prior,
     activities,
     bound,
+    crossing,
     curvature,
     opening,
+    packed,
+    pairing,
     retouched,
+    second_moments,
+    spreading,
     sweep,
+    unpacked,
+    upper,
     with_items,
     with_matrices,
 )
-from engine.crowd.pairs import pairs_of
-from engine.crowd.search import nothing_to_find
-from engine.crowd.symmetric import crossing, packed, pairing, second_moments, spreading, unpacked, upper
-from engine.progress import Cancelled
+from benthoscope.engine.progress import Cancelled
 from tests.crowds import attribute_crowd, tasks_for
+
+pytestmark = pytest.mark.thorough
 
 PRIOR = Prior()
 
@@ -30,8 +38,15 @@ PRIOR = Prior()
 def random_beliefs(rng, N, J, D, E):
     matrix, variance = rng.normal(size=(J, D, D)), rng.uniform(0.1, 1, (J, D, D))
     even = ((matrix + matrix.mT) / 2, (variance + variance.mT) / 2)
-    return Beliefs(rng.normal(size=(N, D)), rng.uniform(0.1, 1, (N, D)), *even, rng.normal(size=J),
-                   rng.uniform(0.1, 1, J), np.empty(E), np.empty(E))
+    return Beliefs(
+        rng.normal(size=(N, D)),
+        rng.uniform(0.1, 1, (N, D)),
+        *even,
+        rng.normal(size=J),
+        rng.uniform(0.1, 1, J),
+        np.empty(E),
+        np.empty(E),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +65,7 @@ def crowd():
     return pairs_of(made.judgements(tasks_for(made)))
 
 
-def test_moments_are_those_of_a_million_draws():
+def test_moments_match_a_million_draws():
     rng = np.random.default_rng(0)
     D, draws = 3, 1_000_000
     pairs = pairs_of(as_judgements([[0, 1, 0, 1]]))
@@ -77,10 +92,10 @@ def test_at_convergence_the_bound_is_flat_in_every_parameter(small):
     beliefs = opening(small, PRIOR, rng.standard_normal((7, 3)), 1.0)
     before = -np.inf
     for _ in range(20_000):
-        beliefs, now = sweep(small, beliefs, PRIOR)
-        if now - before < 1e-14 * abs(now):
+        beliefs, reported_bound = sweep(small, beliefs, PRIOR)
+        if reported_bound - before < 1e-14 * abs(reported_bound):
             break
-        before = now
+        before = reported_bound
     names = ("position", "position_variance", "matrix", "matrix_variance", "bias", "bias_variance", "delta")
     slopes = {name: max(abs(slope) for slope in _slopes(small, beliefs, name)) for name in names}
     assert max(slopes.values()) < 1e-5, slopes
@@ -88,23 +103,23 @@ def test_at_convergence_the_bound_is_flat_in_every_parameter(small):
 
 def _slopes(pairs, beliefs, name, step=1e-5):
     values = getattr(beliefs, name)
-    for place in np.ndindex(values.shape):
-        if name.startswith("matrix") and place[1] > place[2]:
+    for position in np.ndindex(values.shape):
+        if name.startswith("matrix") and position[1] > position[2]:
             continue
         sides = []
         for sign in (1, -1):
             moved = values.copy()
-            moved[_mirrored(name, place, pairs)] += sign * step
+            moved[_mirrored(name, position, pairs)] += sign * step
             sides.append(bound(pairs, _weighed(pairs, replace(beliefs, **{name: moved})), PRIOR))
         yield (sides[0] - sides[1]) / (2 * step)
 
 
-def _mirrored(name, place, pairs):
+def _mirrored(name, position, pairs):
     """Both places where one parameter stands."""
     if name.startswith("matrix"):
-        j, d, e = place
+        j, d, e = position
         return ([j], [d], [e]) if d == e else ([j, j], [d, e], [e, d])
-    return [place[0], pairs.twin[place[0]]] if name == "delta" else place
+    return [position[0], pairs.mirror[position[0]]] if name == "delta" else position
 
 
 def _weighed(pairs, beliefs):
@@ -114,8 +129,11 @@ def _weighed(pairs, beliefs):
 def test_no_block_update_ever_lowers_the_bound(crowd):
     beliefs = opening(crowd, PRIOR, np.random.default_rng(0).standard_normal((300, 4)), 1.0)
     bounds = [bound(crowd, beliefs, PRIOR)]
-    blocks = (lambda q: with_items(crowd, q, PRIOR), lambda q: with_matrices(crowd, q, PRIOR),
-              lambda q: retouched(crowd, q)[0])
+    blocks = (
+        lambda q: with_items(crowd, q, PRIOR),
+        lambda q: with_matrices(crowd, q, PRIOR),
+        lambda q: retouched(crowd, q)[0],
+    )
     for number in range(400):
         beliefs = blocks[number % 3](beliefs)
         bounds.append(bound(crowd, beliefs, PRIOR))
@@ -123,11 +141,11 @@ def test_no_block_update_ever_lowers_the_bound(crowd):
     assert bounds[-1] > bounds[0] + 0.1 * crowd.n_judgements
 
 
-def test_the_bound_told_by_a_sweep_is_the_bound_with_every_term(crowd):
+def test_the_bound_of_a_sweep_equals_the_sum_of_all_terms(crowd):
     beliefs = opening(crowd, PRIOR, np.random.default_rng(0).standard_normal((300, 3)), 1.0)
     for _ in range(5):
-        beliefs, told = sweep(crowd, beliefs, PRIOR)
-    assert told == pytest.approx(bound(crowd, beliefs, PRIOR), rel=1e-11)
+        beliefs, reported_bound = sweep(crowd, beliefs, PRIOR)
+    assert reported_bound == pytest.approx(bound(crowd, beliefs, PRIOR), rel=1e-11)
 
 
 def test_the_bound_lies_below_the_log_evidence(small):
@@ -137,7 +155,7 @@ def test_the_bound_lies_below_the_log_evidence(small):
     prior = Prior(1.0, 1.0, 1.0)
     beliefs = opening(pairs, prior, np.random.default_rng(0).standard_normal((4, 2)), 1.0)
     for _ in range(500):
-        beliefs, told = sweep(pairs, beliefs, prior)
+        beliefs, reported_bound = sweep(pairs, beliefs, prior)
     rng, draws = np.random.default_rng(1), 200_000
     x, w, tau = rng.normal(size=(draws, 4, 2)), rng.normal(size=(draws, 3)), rng.normal(size=draws)
     W = unpacked(w, 2)
@@ -146,7 +164,9 @@ def test_the_bound_lies_below_the_log_evidence(small):
         activity = np.einsum("nd,nde,ne->n", x[:, a], W, x[:, b]) + tau
         likelihood /= 1 + np.exp(-(1 if same else -1) * activity)
     evidence = np.log(likelihood.mean())
-    assert evidence - 1.5 < told < evidence  # it keeps one of the many mirrored optima, and forgets the others
+    assert (
+        evidence - 1.5 < reported_bound < evidence
+    )  # it keeps one of the many mirrored optima, and forgets the others
 
 
 def test_swapping_the_items_of_judgements_changes_nothing():
@@ -158,7 +178,7 @@ def test_swapping_the_items_of_judgements_changes_nothing():
     assert ends[0][1] == pytest.approx(ends[1][1], rel=1e-12)
 
 
-def test_turning_round_and_exchanging_axes_changes_nothing(small):
+def test_reflecting_and_exchanging_axes_changes_nothing(small):
     start = np.random.default_rng(0).standard_normal((7, 3))
     turned = start[:, [2, 0, 1]] * [1, -1, 1]
     ends = [_after(small, some, 30) for some in (start, turned)]
@@ -168,10 +188,10 @@ def test_turning_round_and_exchanging_axes_changes_nothing(small):
 def test_only_the_product_of_the_scales_matters(small):
     start, c = np.random.default_rng(0).standard_normal((7, 3)), np.sqrt(5)
     wide = Prior(PRIOR.items * c**2, PRIOR.matrices / c**4, PRIOR.bias)
-    begun = opening(small, PRIOR, start, 1.0)
-    same = replace(opening(small, wide, c * start, c**2), matrix=begun.matrix / c**2)
+    initial = opening(small, PRIOR, start, 1.0)
+    same = replace(opening(small, wide, c * start, c**2), matrix=initial.matrix / c**2)
     same = retouched(small, same)[0]
-    ends = [_followed(small, q, prior, 30) for q, prior in ((begun, PRIOR), (same, wide))]
+    ends = [_followed(small, q, prior, 30) for q, prior in ((initial, PRIOR), (same, wide))]
     assert ends[0][1] == pytest.approx(ends[1][1], rel=1e-9)
     assert c * ends[0][0].position == pytest.approx(ends[1][0].position, abs=1e-8)
 
@@ -182,8 +202,8 @@ def _after(pairs, start, sweeps):
 
 def _followed(pairs, beliefs, prior, sweeps):
     for _ in range(sweeps):
-        beliefs, told = sweep(pairs, beliefs, prior)
-    return beliefs, told
+        beliefs, reported_bound = sweep(pairs, beliefs, prior)
+    return beliefs, reported_bound
 
 
 def test_a_start_near_the_origin_collapses_and_the_default_does_not(crowd):
@@ -193,7 +213,7 @@ def test_a_start_near_the_origin_collapses_and_the_default_does_not(crowd):
     assert bound(crowd, collapsed, PRIOR) < nothing_to_find(crowd, PRIOR) + 0.01 * crowd.n_judgements
 
 
-def test_who_was_never_asked_and_what_was_never_shown_keep_their_priors():
+def test_workers_without_answers_and_items_never_shown_keep_their_priors():
     pairs = pairs_of(as_judgements([[0, 1, 0, 1], [1, 2, 0, 0]], n_items=5, n_workers=3))
     beliefs = _after(pairs, np.random.default_rng(0).standard_normal((5, 2)), 5)[0]
     assert (beliefs.matrix[1:] == 0).all() and (beliefs.matrix_variance[1:] == PRIOR.matrices).all()
@@ -222,16 +242,16 @@ def test_the_same_seed_gives_the_same_arrays():
     assert again.lower_bound_history_ == fits[1].lower_bound_history_ and (again.looking_ == fits[1].looking_).all()
 
 
-def test_updating_goes_on_from_what_was_learned_and_takes_in_new_people_and_pictures():
+def test_updating_continues_from_the_last_fit_and_adds_new_workers_and_items():
     crowd = attribute_crowd(3, n_items=80, n_workers=12, spammers=0.0)
     answers = crowd.answers(tasks_for(crowd, 12, 8), 2)
-    few, many = (_numbered(crowd, answers[:end]) for end in (80, len(answers)))
+    few, count = (_numbered(crowd, answers[:end]) for end in (80, len(answers)))
     model = BayesianCrowdClustering(random_state=0, dimensions=[3]).fit(few, n_items=80)
     before = model.lower_bound_ / len(few)
-    model.update(many)
+    model.update(count)
     assert len(model.labels_) == 80 and len(model.worker_quality_) == 12
-    assert model.lower_bound_ / len(many) > before
-    fresh = BayesianCrowdClustering(random_state=0, dimensions=[3]).fit(many)
+    assert model.lower_bound_ / len(count) > before
+    fresh = BayesianCrowdClustering(random_state=0, dimensions=[3]).fit(count)
     assert model.lower_bound_ > fresh.lower_bound_ * 1.05  # bounds are negative: no more than 5 % behind
 
 
@@ -239,20 +259,20 @@ def _numbered(crowd, answers):
     return judgements_of(answers, crowd.n_items, len(crowd.habits)).judgements
 
 
-def test_progress_tells_of_every_sweep_and_may_stop_the_fit():
-    told = []
+def test_every_sweep_is_reported_and_may_stop_the_fit():
+    history = []
 
     def listen(progress):
-        told.append(progress)
-        if len(told) == 5:
+        history.append(progress)
+        if len(history) == 5:
             raise Cancelled
 
     with pytest.raises(Cancelled):
         BayesianCrowdClustering(random_state=0).fit([[0, 1, 0, 1], [1, 2, 0, 0], [0, 2, 0, 0]], on_step=listen)
-    assert [step.done for step in told] == [1, 2, 3, 4, 5] and "bound" in told[0].figures
+    assert [step.done for step in history] == [1, 2, 3, 4, 5] and "bound" in history[0].figures
 
 
 def test_a_crowd_that_puts_everything_together_finds_one_cluster():
-    alike = judgements_of([Sorting(worker, range(12), [0] * 12) for worker in range(3)], 12, 3).judgements
-    found = BayesianCrowdClustering(random_state=0).fit(alike)
-    assert found.n_clusters_ == 1 and (found.labels_ == 0).all()
+    judgements = judgements_of([Sorting(worker, range(12), [0] * 12) for worker in range(3)], 12, 3).judgements
+    model = BayesianCrowdClustering(random_state=0).fit(judgements)
+    assert model.n_clusters_ == 1 and (model.labels_ == 0).all()

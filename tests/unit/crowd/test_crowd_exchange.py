@@ -1,4 +1,4 @@
-"""What a crowd said, as files: in, out, and through the job and the commands."""
+"""Crowd answers as files: import, export, the job and the commands."""
 
 import csv
 import hashlib
@@ -12,9 +12,9 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
-from app.cli import app
-from app.state.crowd_views import worker_rows
-from engine.exchange.judgements import (
+from benthoscope.app.cli import app
+from benthoscope.app.pages.crowd.content import worker_rows
+from benthoscope.engine.exchange.crowd_answers import (
     adjacency_judgements,
     numbered,
     read_judgements,
@@ -22,32 +22,37 @@ from engine.exchange.judgements import (
     write_answers,
     write_pairs,
 )
-from engine.exchange.tables import read_table
-from engine.jobs import run_now
-from engine.metrics import adjusted_rand
-from engine.problems import BadInput
-from engine.workspace import NewImage, Workspace
-from engine.workspace.crowd_asking import ask, drawn, known_pairs, with_gold
-from engine.workspace.crowd_records import GoldPair, Settings
+from benthoscope.engine.exchange.parsing.tables import read_table
+from benthoscope.engine.jobs import run_now
+from benthoscope.engine.metrics import adjusted_rand
+from benthoscope.engine.problems import BadInput
+from benthoscope.engine.workspace import NewImage, Workspace
+from benthoscope.engine.workspace.crowd.campaigns import ask, known_pairs, new_tasks, with_gold
+from benthoscope.engine.workspace.crowd.records import CampaignSettings, GoldPair
 from tests.crowds import single_criterion_crowd
 
 ITEMS, WORKERS = 40, 10
 
 
-def read(text, **rest):
-    return read_judgements(read_table(text.encode(), source="a.csv"), source="a.csv", **rest)
+def read(text, **remaining):
+    return read_judgements(read_table(text.encode(), source="a.csv"), source="a.csv", **remaining)
 
 
-def test_rows_of_images_become_pairs_and_what_is_wrong_is_told():
-    found = read("task,worker,item,group\nt1,ann,a,1\nt1,ann,b,1\nt1,ann,c,2\nt1,bob,a,x\nt1,bob,b,y\n"
-                 "t1,ann,a,2\nt1,,a,1\n")
-    assert found.items == ("a", "b", "c") and found.workers == ("ann", "bob")
-    said = {(int(a), int(b), int(j)): bool(same) for a, b, j, same in zip(
-        found.judgements.first, found.judgements.second, found.judgements.worker, found.judgements.same, strict=True)}
-    assert said == {(0, 1, 0): True, (0, 2, 0): False, (1, 2, 0): False, (0, 1, 1): False}
-    told = [str(problem) for problem in found.problems]
-    assert any("line 7" in line and "second time" in line for line in told)
-    assert any("line 8" in line and "no worker" in line for line in told)
+def test_rows_of_images_become_pairs_and_invalid_rows_are_reported():
+    table = read(
+        "task,worker,item,group\nt1,ann,a,1\nt1,ann,b,1\nt1,ann,c,2\nt1,bob,a,x\nt1,bob,b,y\nt1,ann,a,2\nt1,,a,1\n"
+    )
+    assert table.items == ("a", "b", "c") and table.workers == ("ann", "bob")
+    flag_by_row = {
+        (int(a), int(b), int(j)): bool(same)
+        for a, b, j, same in zip(
+            table.judgements.first, table.judgements.second, table.judgements.worker, table.judgements.same, strict=True
+        )
+    }
+    assert flag_by_row == {(0, 1, 0): True, (0, 2, 0): False, (1, 2, 0): False, (0, 1, 1): False}
+    texts = [str(problem) for problem in table.problems]
+    assert any("line 7" in line and "second time" in line for line in texts)
+    assert any("line 8" in line and "no worker" in line for line in texts)
 
 
 def test_card_sorts_and_other_platforms_tables_are_read_by_their_own_column_names():
@@ -57,12 +62,12 @@ def test_card_sorts_and_other_platforms_tables_are_read_by_their_own_column_name
     assert hits.judgements.same.tolist() == [True]
 
 
-def test_rows_of_pairs_are_read_and_nonsense_left_out():
-    found = read("first,second,worker,same\na,b,w,1\nb,c,w,no\na,a,w,1\na,b,w,perhaps\nc,,w,1\n")
-    assert found.judgements.same.tolist() == [True, False] and len(found.problems) == 3
+def test_rows_of_pairs_are_read_and_invalid_ones_ignored():
+    table = read("first,second,worker,same\na,b,w,1\nb,c,w,no\na,a,w,1\na,b,w,perhaps\nc,,w,1\n")
+    assert table.judgements.same.tolist() == [True, False] and len(table.problems) == 3
 
 
-def test_a_table_of_something_else_is_refused():
+def test_a_table_of_something_else_is_rejected():
     with pytest.raises(BadInput, match="neither task, worker"):
         read("x,y\n1,2\n")
 
@@ -73,8 +78,11 @@ def test_given_items_keep_their_numbers():
 
 def test_matrices_and_arrays_of_studies_become_judgements():
     asked = np.array([[0, 1, 1], [1, 0, 0], [1, 0, 0]])
-    found = adjacency_judgements(np.array([[0, 1, 0], [1, 0, 0], [0, 0, 0]]), asked)
-    assert sorted(zip(found.first, found.second, found.same, strict=True)) == [(0, 1, True), (0, 2, False)]
+    judgements = adjacency_judgements(np.array([[0, 1, 0], [1, 0, 0], [0, 0, 0]]), asked)
+    assert sorted(zip(judgements.first, judgements.second, judgements.same, strict=True)) == [
+        (0, 1, True),
+        (0, 2, False),
+    ]
     rows = read_pair_array(np.array([[1000, 7, 5, 1], [7, 30, 9, 0]]))
     assert (rows.n_items, rows.n_workers) == (3, 2) and rows.first.tolist() == [2, 0]
     with pytest.raises(BadInput):
@@ -89,23 +97,23 @@ def reef(tmp_path_factory):
         group = made.library.group(made.library.collection("dives").id, "one")
         root = made.library.register_root(folder)
         ids = made.library.store_images([_picture(folder, root.id, group.id, number) for number in range(ITEMS)])
-        settings = Settings(size=10, views=4, repeats=4, title="</script><b>=1+1")
+        settings = CampaignSettings(size=10, views=4, repeats=4, title="</script><b>=1+1")
         campaign = ask(made.crowd, "kinds", np.array(ids)[::-1], settings, np.random.default_rng(0))
         campaign = made.crowd.change(campaign.id, "open")
         made.kinds = single_criterion_crowd(0, n_items=ITEMS, n_workers=WORKERS, spammers=0.2)
-        made.kinds.work(made, campaign)
+        made.kinds.answer_all(made, campaign)
         yield made
 
 
 def _picture(folder, root, group, number):
-    held = io.BytesIO()
-    Image.fromarray(np.full((30, 40, 3), 6 * number, np.uint8)).save(held, "JPEG")
-    (folder / f"{number}.jpg").write_bytes(held.getvalue())
-    sha = hashlib.sha256(held.getvalue()).hexdigest()
-    return NewImage(root, f"{number}.jpg", group, len(held.getvalue()), 1, sha, 40, 30)
+    buffer = io.BytesIO()
+    Image.fromarray(np.full((30, 40, 3), 6 * number, np.uint8)).save(buffer, "JPEG")
+    (folder / f"{number}.jpg").write_bytes(buffer.getvalue())
+    sha = hashlib.sha256(buffer.getvalue()).hexdigest()
+    return NewImage(root, f"{number}.jpg", group, len(buffer.getvalue()), 1, sha, 40, 30)
 
 
-def test_answers_written_and_read_again_say_the_same(reef):
+def test_written_answers_are_read_back_unchanged(reef):
     campaign = reef.crowd.named("kinds")
     answers = reef.crowd.answers(campaign.id)
     names = [f"image {number}" for number in range(ITEMS)]
@@ -122,8 +130,8 @@ def test_the_job_turns_answers_into_a_run_with_its_workers(reef):
     job = run_now(reef, "crowd", {"campaign": "kinds"})
     assert job.state == "done", job.error
     run = reef.runs.get(job.result["run"])
-    place = {int(image): item for item, image in enumerate(reef.crowd.named("kinds").images)}
-    truth = [reef.kinds.truth[place[int(image)]] for image in run.array("image_ids")]
+    item_by_image = {int(image): item for item, image in enumerate(reef.crowd.named("kinds").images)}
+    truth = [reef.kinds.truth[item_by_image[int(image)]] for image in run.array("image_ids")]
     assert adjusted_rand(truth, run.array("labels")) > 0.9
     assert (np.diff(run.array("image_ids")) > 0).all() and run.array("weights").sum() == pytest.approx(1)
     assert run.array("confusion").shape == (WORKERS, run.summary["clusters"], run.summary["clusters"])
@@ -132,45 +140,48 @@ def test_the_job_turns_answers_into_a_run_with_its_workers(reef):
     assert spam == set(np.flatnonzero(reef.kinds.spam))
 
 
-def test_further_tasks_are_asked_for_in_a_new_round(tmp_path):
+def test_more_tasks_are_added_in_a_new_round(tmp_path):
     with Workspace.create(tmp_path / "w") as made:
         group = made.library.group(made.library.collection("dives").id, "one")
         root = made.library.register_root(tmp_path)
         ids = made.library.store_images([_picture(tmp_path, root.id, group.id, number) for number in range(ITEMS)])
-        campaign = ask(made.crowd, "k", np.array(ids), Settings(size=10, views=3, repeats=2), np.random.default_rng(0))
+        campaign = ask(
+            made.crowd, "k", np.array(ids), CampaignSettings(size=10, views=3, repeats=2), np.random.default_rng(0)
+        )
         campaign = made.crowd.change(campaign.id, "open")
         people = single_criterion_crowd(0, n_items=ITEMS, n_workers=WORKERS)
-        people.work(made, campaign)
+        people.answer_all(made, campaign)
         before = made.crowd.standing(campaign.id).tasks
         assert run_now(made, "crowd", {"campaign": "k", "more": 5}).state == "done"
         assert made.crowd.standing(campaign.id).tasks == before + 5
         stopped = {worker.number for worker in made.crowd.workers(campaign.id) if worker.state == "stopped"}
-        assert stopped == set(np.flatnonzero(people.spam))  # who guesses is asked no further
-        single_criterion_crowd(0, n_items=ITEMS, n_workers=2 * WORKERS).work(made, campaign, WORKERS)
+        assert stopped == set(np.flatnonzero(people.spam))  # workers who guess receive no more tasks
+        single_criterion_crowd(0, n_items=ITEMS, n_workers=2 * WORKERS).answer_all(made, campaign, WORKERS)
         assert {answer.round for answer in made.crowd.answers(campaign.id)} == {1, 2}
 
 
-def test_factorisation_needs_to_be_told_how_many_clusters(reef):
-    failed = run_now(reef, "crowd", {"campaign": "kinds", "method": "nmf"})
-    assert failed.state == "failed" and "--clusters" in failed.error
+def test_factorisation_needs_the_number_of_clusters(reef):
+    with pytest.raises(BadInput, match="--clusters"):
+        run_now(reef, "crowd", {"campaign": "kinds", "method": "nmf"})
     assert run_now(reef, "crowd", {"campaign": "kinds", "method": "nmf", "clusters": 4}).state == "done"
-    assert "did you mean 'bayes'" in run_now(reef, "crowd", {"campaign": "kinds", "method": "bayse"}).error
+    with pytest.raises(BadInput, match="did you mean 'bayes'"):
+        run_now(reef, "crowd", {"campaign": "kinds", "method": "bayse"})
 
 
-def test_known_pairs_are_planted_without_showing_an_image_twice():
+def test_known_pairs_are_inserted_without_showing_an_image_twice():
     gold = (GoldPair(0, 1, True), GoldPair(2, 3, False))
     tasks = with_gold([np.arange(at, at + 6) for at in range(20)], gold, np.random.default_rng(0))
     assert all(len(set(task.tolist())) == 6 for task in tasks)
-    held = [any({pair.first, pair.second} <= set(task.tolist()) for pair in gold) for task in tasks]
-    assert sum(held[::4]) == 5
-    practice = drawn(30, Settings(size=5, views=2), np.random.default_rng(0))[0]
+    known_tasks = [any({pair.first, pair.second} <= set(task.tolist()) for pair in gold) for task in tasks]
+    assert sum(known_tasks[::4]) == 5
+    practice = new_tasks(30, CampaignSettings(size=5, views=2), np.random.default_rng(0))[0]
     assert practice.kind == "practice" and practice.wanted == 0
 
 
 def benthoscope(reef, *words, code=0):
-    found = CliRunner().invoke(app, ["crowd", *words, "--workspace", str(reef.folder)])
-    assert found.exit_code == code, found.output
-    return found.output
+    outcome = CliRunner().invoke(app, ["crowd", *words, "--workspace", str(reef.folder)])
+    assert outcome.exit_code == code, outcome.output
+    return outcome.output
 
 
 def test_the_commands_list_open_write_and_make_pages(reef, tmp_path):
@@ -190,7 +201,7 @@ def test_the_commands_list_open_write_and_make_pages(reef, tmp_path):
     assert "second" in benthoscope(reef) and "closed" in benthoscope(reef, "close", "second")
 
 
-def test_pages_for_outside_stand_alone_and_hold_the_words_as_text(reef, tmp_path):
+def test_exported_pages_are_self_contained_and_escape_texts(reef, tmp_path):
     benthoscope(reef, "pages", "kinds", str(tmp_path / "pages"))
     pages = sorted((tmp_path / "pages").iterdir())
     assert len(pages) == len(reef.crowd.tasks(reef.crowd.named("kinds").id))
@@ -208,6 +219,6 @@ def test_known_pairs_come_from_labels():
 
 
 def test_the_files_of_the_page_name_no_other_host():
-    folder = Path(__file__).parents[2] / "assets" / "crowd"
+    folder = Path(__file__).parents[3] / "assets" / "crowd"
     texts = [path.read_text(encoding="utf-8") for path in folder.iterdir()]
     assert not any(re.search(r"https?://(?!www\.w3\.org)", text) for text in texts)

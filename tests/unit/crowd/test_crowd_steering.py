@@ -1,18 +1,21 @@
-"""What people said of a few images steers the clustering of all."""
+"""A crowd's answers about a few images as constraints for the clustering of all."""
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from app.cli import app
-from engine.crowd import Bonds, Sorting, agreement, bonds, judgements_of, settled, telling_axes
-from engine.jobs import run_now
-from engine.metrics import adjusted_rand
-from engine.problems import BadInput
-from engine.workspace import NewImage, Workspace
-from engine.workspace.crowd_asking import among, ask
-from engine.workspace.crowd_records import GoldPair, Settings
+from benthoscope.app.cli import app
+from benthoscope.engine.crowd import Bonds, Sorting, bonds, judgements_of, settled, telling_axes
+from benthoscope.engine.crowd.workers import agreement
+from benthoscope.engine.jobs import run_now
+from benthoscope.engine.metrics import adjusted_rand
+from benthoscope.engine.problems import BadInput
+from benthoscope.engine.workspace import NewImage, Workspace
+from benthoscope.engine.workspace.crowd.campaigns import among, ask
+from benthoscope.engine.workspace.crowd.records import CampaignSettings, GoldPair
 from tests.crowds import school_crowd
+
+pytestmark = pytest.mark.thorough
 
 ASKED, IMAGES, PEOPLE = 120, 1200, 12
 SIZES = np.array([30, 30, 30])
@@ -25,52 +28,52 @@ def sorted_into(*groups, worker=0):
     return judgements_of([Sorting(worker, range(len(groups)), groups)], len(groups), 3).judgements
 
 
-def test_who_is_sharp_binds_pairs_and_who_guesses_says_nothing():
+def test_reliable_workers_constrain_pairs_and_guessing_workers_do_not():
     tables, all_of_them = np.stack([SHARP, MERGES, GUESSES]), np.ones(3, bool)
-    sharp, guess = (bonds(sorted_into(0, 0, 1, worker=who), tables, SIZES, all_of_them) for who in (0, 2))
+    sharp, guess = (bonds(sorted_into(0, 0, 1, worker=number), tables, SIZES, all_of_them) for number in (0, 2))
     assert (np.sign(sharp.odds) == [1, -1, -1]).all()
     np.testing.assert_allclose(guess.odds, 0, atol=1e-12)
 
 
-def test_who_merges_says_less_by_together_than_by_apart():
+def test_together_counts_less_from_workers_who_merge_clusters():
     tables = np.stack([SHARP, MERGES, GUESSES])
     together, apart, _ = bonds(sorted_into(0, 0, 1, worker=1), tables, SIZES, np.ones(3, bool)).odds
     sharp = bonds(sorted_into(0, 0, 1), tables, SIZES, np.ones(3, bool)).odds
     assert 0 < together < -apart and together < 0.5 * sharp[0]
 
 
-def test_the_judgements_of_several_add_up_and_those_of_nobody_trusted_do_not_count():
+def test_judgements_add_up_and_those_of_untrusted_workers_do_not_count():
     tables = np.stack([SHARP, SHARP, SHARP])
-    told = judgements_of([Sorting(who, (0, 1, 2), (0, 0, 1)) for who in range(3)], 3, 3).judgements
-    one, three = (bonds(some, tables, SIZES, np.ones(3, bool)) for some in (sorted_into(0, 0, 1), told))
-    np.testing.assert_allclose(three.odds, 3 * one.odds)
-    assert not len(bonds(told, tables, SIZES, np.zeros(3, bool)).odds)
+    judgements = judgements_of([Sorting(person, (0, 1, 2), (0, 0, 1)) for person in range(3)], 3, 3).judgements
+    first, three = (bonds(some, tables, SIZES, np.ones(3, bool)) for some in (sorted_into(0, 0, 1), judgements))
+    np.testing.assert_allclose(three.odds, 3 * first.odds)
+    assert not len(bonds(judgements, tables, SIZES, np.zeros(3, bool)).odds)
 
 
-def test_one_cluster_of_a_crowd_steers_nothing():
+def test_a_crowd_with_one_cluster_gives_no_constraints():
     with pytest.raises(BadInput, match="one cluster"):
         bonds(sorted_into(0, 0, 1), np.ones((1, 1, 1)), np.array([3]), np.ones(1, bool))
 
 
-def test_the_axes_are_those_people_go_by_and_not_the_widest(rng=np.random.default_rng(0)):
+def test_the_axes_follow_the_criteria_of_people_and_not_the_variance(rng=np.random.default_rng(0)):
     kind = np.arange(90) % 3
     rows = 5 * rng.standard_normal((90, 6))
     rows[:, 2] = kind + 0.1 * rng.standard_normal(90)  # all that people see is along the narrowest direction
     first, second = np.triu_indices(90, 1)
-    held = Bonds(first, second, np.where(kind[first] == kind[second], 4.0, -4.0), 0.0)
-    axes = telling_axes(rows, held, 6)
+    constraints = Bonds(first, second, np.where(kind[first] == kind[second], 4.0, -4.0), 0.0)
+    axes = telling_axes(rows, constraints, 6)
     assert np.abs(axes[:, 0]).argmax() == 2 and axes.shape == (6, 2)
-    assert telling_axes(rows, held, 1).shape == (6, 1)
+    assert telling_axes(rows, constraints, 1).shape == (6, 1)
 
 
-def test_an_image_goes_where_those_it_is_bound_to_are():
+def test_an_image_joins_the_cluster_of_its_constrained_images():
     features = np.array([[0.9, 0.1], [0.9, 0.1], [0.1, 0.9], [0.55, 0.45]])
-    held = Bonds(np.array([0, 2]), np.array([3, 3]), np.array([-3.0, 3.0]), 0.0)
-    found = settled(features, held)
-    np.testing.assert_allclose(found.sum(1), 1)
-    assert found.argmax(1).tolist() == [0, 0, 1, 1] and held.kept(found.argmax(1)) == (1.0, 1.0)
-    assert held.kept(features.argmax(1)) == (0.0, 0.0)
-    np.testing.assert_allclose(found[1], features[1])  # bound to nobody: where the features say
+    constraints = Bonds(np.array([0, 2]), np.array([3, 3]), np.array([-3.0, 3.0]), 0.0)
+    labels = settled(features, constraints)
+    np.testing.assert_allclose(labels.sum(1), 1)
+    assert labels.argmax(1).tolist() == [0, 0, 1, 1] and constraints.satisfied(labels.argmax(1)) == (1.0, 1.0)
+    assert constraints.satisfied(features.argmax(1)) == (0.0, 0.0)
+    np.testing.assert_allclose(labels[1], features[1])  # bound to nobody: where the features say
 
 
 def test_agreement_is_one_for_the_same_groups_and_nothing_by_chance():
@@ -83,7 +86,7 @@ def test_agreement_is_one_for_the_same_groups_and_nothing_by_chance():
 
 
 def test_a_campaign_among_some_keeps_the_known_pairs_that_lie_there():
-    settings = Settings(size=12, gold=(GoldPair(2, 5, True), GoldPair(0, 5, False)))
+    settings = CampaignSettings(size=12, gold=(GoldPair(2, 5, True), GoldPair(0, 5, False)))
     inner = among(settings, np.array([2, 4, 5]))
     assert inner.size == 3 and inner.gold == (GoldPair(0, 2, True),)
 
@@ -100,20 +103,25 @@ def reef(tmp_path_factory):
     with Workspace.create(folder / "reef") as made:
         group = made.library.group(made.library.collection("dives").id, "one")
         root = made.library.register_root(folder)
-        ids = made.library.store_images([NewImage(root.id, f"{at}.jpg", group.id, 1, 1, f"{at:064x}", 8, 8)
-                                         for at in range(IMAGES)])
+        ids = made.library.store_images(
+            [NewImage(root.id, f"{at}.jpg", group.id, 1, 1, f"{at:064x}", 8, 8) for at in range(IMAGES)]
+        )
         with made.features.writer("colour", width=10, extractor={"kind": "test"}) as features:
             features.append(np.array(ids), rows.astype(np.float32))
-        asked = ask(made.crowd, "kinds", ids[:ASKED], Settings(size=12, views=6, repeats=2), rng, practice=False)
-        crowd.work(made, made.crowd.change(asked.id, "open"))
+        asked = ask(
+            made.crowd, "kinds", ids[:ASKED], CampaignSettings(size=12, views=6, repeats=2), rng, practice=False
+        )
+        crowd.answer_all(made, made.crowd.change(asked.id, "open"))
         made.kind = kind
-        for job in (run_now(made, "cluster", {"model": "vdp", "features": "colour", "name": "before"}),
-                    run_now(made, "crowd", {"campaign": "kinds", "name": "said"})):
+        for job in (
+            run_now(made, "cluster", {"model": "vdp", "features": "colour", "name": "before"}),
+            run_now(made, "crowd", {"campaign": "kinds", "name": "said"}),
+        ):
             assert job.state == "done", job.error
         yield made
 
 
-def test_a_steered_run_is_closer_to_what_people_go_by_on_images_nobody_was_asked_about(reef):
+def test_constraints_improve_the_clusters_of_images_that_nobody_judged(reef):
     job = run_now(reef, "cluster", {"model": "vdp", "features": "colour", "crowd": "said"})
     assert job.state == "done", job.error
     before, steered = reef.runs.named("before"), reef.runs.get(job.result["run"])
@@ -124,19 +132,19 @@ def test_a_steered_run_is_closer_to_what_people_go_by_on_images_nobody_was_asked
     assert steered.array("axes").shape[0] == 10  # by which new images are seen as these were
 
 
-def test_what_a_crowd_said_does_not_push_aside_the_run_of_all_images(reef):
+def test_the_run_of_a_crowd_does_not_replace_the_run_of_all_images(reef):
     assert reef.runs.named("said").id != reef.runs.current().id
 
 
-def test_the_command_tells_how_much_of_what_people_said_is_kept(reef):
-    words = ["crowd", "steer", "kinds", "--features", "colour", "--model", "vdp", "--workspace", str(reef.folder)]
-    told = CliRunner().invoke(app, words)
-    assert told.exit_code == 0 and "of what people put together" in told.output, told.output
+def test_the_command_shows_how_many_answers_the_run_respects(reef):
+    words = ["crowd", "recluster", "kinds", "--features", "colour", "--model", "vdp", "--workspace", str(reef.folder)]
+    outcome = CliRunner().invoke(app, words)
+    assert outcome.exit_code == 0 and "of the pairs that people put together" in outcome.output, outcome.output
     reef.crowd.create("unasked", np.arange(1, 31))
-    none = CliRunner().invoke(app, ["crowd", "steer", "unasked", "--workspace", str(reef.folder)])
+    none = CliRunner().invoke(app, ["crowd", "recluster", "unasked", "--workspace", str(reef.folder)])
     assert isinstance(none.exception, BadInput) and "crowd cluster" in str(none.exception)
 
 
-def test_only_a_crowd_steers(reef):
+def test_only_crowd_runs_give_constraints(reef):
     refused = run_now(reef, "cluster", {"features": "colour", "crowd": "before"})
-    assert refused.state == "failed" and "is not what a crowd said" in refused.error
+    assert refused.state == "failed" and "is not a run of crowd answers" in refused.error

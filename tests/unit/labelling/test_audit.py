@@ -1,14 +1,15 @@
-"""How many of a bulk act are wrong at most: exact bounds, held to enumeration and to chance itself."""
+"""Upper bounds for wrong bulk labels, checked by enumeration and simulation."""
 
 from math import comb
 
 import numpy as np
 import pytest
 
-from engine.labelling.audit import audit_size, audited, audits, bound_within, drawn, record_audit, upper_bound
-from engine.problems import BadInput
-from engine.workspace.events import standing
-from engine.workspace.vocabularies import NewTerm
+from benthoscope.engine.labelling.audits.bulk_audit import pooled_statement, withdraw_audit
+from benthoscope.engine.labelling.audits.sample import audit_size, audited, audits, bound_within, upper_bound
+from benthoscope.engine.problems import BadInput
+from benthoscope.engine.workspace.labels.events import standing
+from benthoscope.engine.workspace.labels.vocabularies import NewTerm
 
 
 def chance_of_at_most(wrong, checked, share):
@@ -24,33 +25,35 @@ def test_at_the_bound_so_few_wrong_ones_are_just_too_rare(checked, wrong):
 def test_known_figures():
     assert upper_bound(59, 0) == pytest.approx(0.0495, abs=1e-4)  # the rule of three: 3 / 59
     assert upper_bound(7, 7) == 1.0
-    assert str(audited(60, 1, 10**9)) == "checked 60, wrong 1, at most 7.7 % wrong at 95 %"
+    assert str(audited(60, 1, 10**9)) == "checked 60, wrong 1, at most 7.7 % wrong at 95 % (viewing time not recorded)"
 
 
-def test_of_a_finite_act_the_bound_follows_from_counting():
+def test_the_bound_of_a_finite_set_follows_from_enumeration():
     """By enumeration: the greatest number of wrong images that leaves the finding above 5 %."""
     of, checked, wrong = 30, 12, 1
-    ways = [sum(comb(bad, k) * comb(of - bad, checked - k) for k in range(wrong + 1)) / comb(of, checked)
-            for bad in range(of + 1)]
-    greatest = max(bad for bad in range(of + 1) if ways[bad] > 0.05)
+    probabilities = [
+        sum(comb(bad, k) * comb(of - bad, checked - k) for k in range(wrong + 1)) / comb(of, checked)
+        for bad in range(of + 1)
+    ]
+    greatest = max(bad for bad in range(of + 1) if probabilities[bad] > 0.05)
     assert bound_within(of, checked, wrong) == pytest.approx(greatest / of)
 
 
-def test_an_act_seen_in_full_is_known_exactly():
+def test_a_complete_check_gives_the_exact_number():
     assert bound_within(20, 20, 3) == pytest.approx(3 / 20)
     assert bound_within(20, 0, 0) == 1.0
 
 
 def test_the_size_of_a_check_is_the_least_that_can_prove_the_bound():
     for of in (10, 100, 5000, 10**6):
-        for wanted in (0.01, 0.05, 0.2):
-            size = audit_size(of, wanted)
-            assert bound_within(of, size, 0) <= wanted
-            assert size == 0 or bound_within(of, size - 1, 0) > wanted
+        for number in (0.01, 0.05, 0.2):
+            size = audit_size(of, number)
+            assert bound_within(of, size, 0) <= number
+            assert size == 0 or bound_within(of, size - 1, 0) > number
     assert audit_size(10**6, 0.05) == 59
 
 
-def test_the_bound_holds_as_often_as_it_says():
+def test_the_bound_has_its_stated_coverage():
     rng, missed = np.random.default_rng(1), 0
     for _ in range(4000):
         truly = rng.integers(0, 60)
@@ -59,29 +62,25 @@ def test_the_bound_holds_as_often_as_it_says():
     assert missed / 4000 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 4000)
 
 
-def test_a_check_is_drawn_from_all_images_of_the_act():
-    images = np.arange(1000)
-    counts = np.zeros(1000)
-    for seed in range(300):
-        chosen = drawn(images, images[:500], 50, np.random.default_rng(seed))
-        assert len(np.unique(chosen)) == 50
-        assert (np.diff((chosen < 500).astype(int)) >= 0).all()  # those seen before come last
-        counts[chosen] += 1
-    assert counts[:500].mean() == pytest.approx(counts[500:].mean(), rel=0.1)
+def test_impossible_counts_are_rejected():
+    with pytest.raises(BadInput, match="2 wrong, 1 checked"):
+        audited(1, 2, 10)
 
 
-def test_the_finding_is_stored_with_the_act_and_goes_when_it_is_undone(workspace):
+def test_audits_of_a_former_version_are_read_with_unknown_times(workspace):
     ann = workspace.people.named("Ann").id
     sand = workspace.vocabularies.terms(workspace.vocabularies.add("own", [NewTerm(("sand",))]).id)[0].id
     bulk = workspace.labels.label(ann, np.arange(1, 401), sand, why="review")
-    found = record_audit(workspace.labels, ann, bulk, np.arange(1, 61), 1)
-    assert found.of == 400 and found.at_most < 0.077
-    events = workspace.labels.events()
-    assert audits(events) == {bulk: found} and workspace.labels.current()[0].size == 400
-    workspace.labels.undo_last(ann)
-    assert audits(standing(workspace.labels.events())) == {}
-
-
-def test_impossible_counts_are_refused():
-    with pytest.raises(BadInput, match="2 wrong of 1"):
-        audited(1, 2, 10)
+    workspace.labels.append(
+        "audit",
+        ann,
+        np.arange(1, 61),
+        why="audit",
+        rule={"about": bulk, "checked": 60, "wrong": 1, "of": 400, "at_most": 0.0725, "confidence": 0.95},
+    )
+    audit_events = audits(standing(workspace.labels.events()))[bulk]
+    assert (audit_events.checked, audit_events.method, audit_events.seconds) == (60, "fixed size", None)
+    assert str(audit_events) == "checked 60, wrong 1, at most 7.2 % wrong at 95 % (viewing time not recorded)"
+    assert pooled_statement(workspace).text.startswith("All 400 bulk labels of 1 event: checked 60, wrong 1")
+    number = workspace.labels.last_number()
+    assert withdraw_audit(workspace, ann, number) == (bulk,) and audits(standing(workspace.labels.events())) == {}

@@ -1,17 +1,19 @@
-"""Learning from labels: honest probabilities, sets that hold the truth, queues that do what they say."""
+"""Training from labels: calibrated probabilities, prediction sets, and queues."""
 
 import numpy as np
 import pytest
 
-from engine.labelling.acceptance import accuracy_coverage
-from engine.labelling.alike import alike
-from engine.labelling.calibration import reliability, temperature
-from engine.labelling.conformal import conformal_sets, conformal_threshold
-from engine.labelling.inputs import inputs
-from engine.labelling.learner import ENOUGH, Settings, learn, suggestions
-from engine.labelling.queues import (
+from benthoscope.engine.jobs.cluster.label_constraints import joined_by_term, kept_apart, mixed
+from benthoscope.engine.labelling.calibration import (
+    accuracy_coverage,
+    conformal_sets,
+    conformal_threshold,
+    reliability,
+    temperature,
+)
+from benthoscope.engine.labelling.classifier import ENOUGH, LabelContext, LearnerSettings, inputs, learn, suggestions
+from benthoscope.engine.labelling.queues import (
     Candidates,
-    by_chance,
     by_disagreement,
     by_margin,
     by_outliers,
@@ -20,10 +22,10 @@ from engine.labelling.queues import (
     doubted,
     margins,
     queue_named,
+    similar_groups,
 )
-from engine.labelling.steering import joined_by_term, kept_apart, mixed
-from engine.mixtures import GMC
-from engine.problems import BadInput
+from benthoscope.engine.mixtures import GMC
+from benthoscope.engine.problems import BadInput
 
 
 def habitats(rng, rows=2000, kinds=6, spread=1.0):
@@ -43,60 +45,88 @@ def reef(rng):
     return inputs(X, truth // 2, rng=rng), truth
 
 
-def test_few_labels_and_their_clusters_foretell_the_rest(rng):
+def test_few_labels_and_their_clusters_predict_the_rest(rng):
     X, truth = habitats(rng)
-    data, places = inputs(X, truth // 2, rng=rng), rng.permutation(len(X))[:24]
-    model = learn(data, places, truth[places] + 50, rng=rng)
-    found, sure = suggestions(model.probabilities(data.rows), model.terms)
-    assert (found == truth + 50).mean() > 0.95 and model.terms.min() >= 50
+    data, shuffled = inputs(X, truth // 2, rng=rng), rng.permutation(len(X))[:24]
+    model = learn(data, shuffled, truth[shuffled] + 50, rng=rng)
+    best_terms, sure = suggestions(model.probabilities(data.rows), model.terms)
+    assert (best_terms == truth + 50).mean() > 0.95 and model.terms.min() >= 50
     assert ((sure > 0) & (sure <= 1)).all()
 
 
-def test_the_accuracy_it_states_is_the_accuracy_it_has(reef, rng):
+def test_random_draws_calibrate_the_probabilities(reef, rng):
     data, truth = reef
-    places = rng.permutation(len(truth))[:400]
-    model = learn(data, places, truth[places], rng=rng)
-    right = model.terms[model.probabilities(data.rows).argmax(1)] == truth
-    assert model.accuracy() == pytest.approx(right.mean(), abs=0.06)
-    assert model.reliability().error < 0.08
+    shuffled = rng.permutation(len(truth))[:400]
+    context = LabelContext(np.zeros(400, int), np.full(400, np.nan), np.ones(400, bool))
+    model = learn(data, shuffled, truth[shuffled], context=context, rng=rng)
     P = model.probabilities(data.rows)
+    right = model.terms[P.argmax(1)] == truth
     assert abs(P.max(1).mean() - right.mean()) < 0.06
+    assert model.held_out.is_drawn.sum() == 400 and reliability(P.max(1), right).error < 0.08
 
 
-def test_labels_that_came_in_one_act_do_not_vouch_for_each_other(reef, rng):
-    """Twenty copies of each of a few images: held back one by one they foretell each other, act by act they do not."""
+def test_kinds_without_a_label_do_not_become_confident_suggestions(rng):
+    """One bulk label in each of three clusters; six kinds have no term."""
+    X, truth = habitats(rng, rows=1200, kinds=9, spread=2.0)
+    clusters = np.where(rng.random(len(truth)) < 0.5, truth, 9 + truth // 3)
+    named = np.flatnonzero(clusters < 3)
+    labelled_rows = named[rng.random(len(named)) < 0.8]
+    data = inputs(X, clusters, rng=rng)
+    model = learn(
+        data,
+        labelled_rows,
+        truth[labelled_rows],
+        np.full(len(labelled_rows), 0.15),
+        events=truth[labelled_rows],
+        rng=rng,
+    )
+    P, unnamed = model.probabilities(data.rows), truth >= 3
+    assert P[unnamed].max(1).mean() < 0.7, P[unnamed].max(1).mean()
+    assert (model.terms[P.argmax(1)] == truth)[~unnamed].mean() > 0.95
+
+
+def test_labels_of_one_event_do_not_validate_each_other(reef, rng):
+    """Twenty copies of each of a few images. Held out one by one they predict each other, held out by event they do
+    not."""
     data, truth = reef
-    seen = rng.permutation(len(truth))[:30]
-    shuffled = rng.permutation(truth[seen])  # labels that mean nothing
-    places, names, acts = np.repeat(seen, 20), np.repeat(shuffled, 20), np.repeat(np.arange(30), 20)
-    one_by_one = learn(data, places, names, rng=np.random.default_rng(0), settings=Settings(penalty=1e-4))
-    whole = learn(data, places, names, acts=acts, rng=np.random.default_rng(0), settings=Settings(penalty=1e-4))
-    assert one_by_one.accuracy() > 0.9 and whole.accuracy() < 0.6
+    labelled_rows = rng.permutation(len(truth))[:30]
+    shuffled = rng.permutation(truth[labelled_rows])  # labels that mean nothing
+    repeated, names, event_numbers = np.repeat(labelled_rows, 20), np.repeat(shuffled, 20), np.repeat(np.arange(30), 20)
+    one_by_one = learn(data, repeated, names, rng=np.random.default_rng(0), settings=LearnerSettings(penalty=1e-4))
+    model = learn(
+        data,
+        repeated,
+        names,
+        events=event_numbers,
+        rng=np.random.default_rng(0),
+        settings=LearnerSettings(penalty=1e-4),
+    )
+    assert one_by_one.selection_score() > 0.9 and model.selection_score() < 0.6
 
 
-def test_what_is_hardly_trusted_hardly_counts(reef, rng):
+def test_labels_with_little_trust_have_little_influence(reef, rng):
     data, truth = reef
-    places = rng.permutation(len(truth))[:300]
-    wrong, trust = truth[places].copy(), np.ones(300)
+    shuffled = rng.permutation(len(truth))[:300]
+    wrong, trust = truth[shuffled].copy(), np.ones(300)
     wrong[:150], trust[:150] = (wrong[:150] + 1) % 6, 1e-6
-    model = learn(data, places, wrong, trust, rng=rng)
+    model = learn(data, shuffled, wrong, trust, rng=rng)
     best = model.terms[model.probabilities(data.rows).argmax(1)]
-    without = learn(data, places[150:], truth[places[150:]], rng=rng)
+    without = learn(data, shuffled[150:], truth[shuffled[150:]], rng=rng)
     plain = without.terms[without.probabilities(data.rows).argmax(1)]
     assert (best == truth).mean() == pytest.approx((plain == truth).mean(), abs=0.04)
 
 
-def test_learning_goes_on_where_it_ended_and_takes_new_terms(reef, rng):
+def test_training_continues_from_the_last_model_and_adds_new_terms(reef, rng):
     data, truth = reef
     few = np.flatnonzero(truth < 3)[:60]
     first = learn(data, few, truth[few], rng=rng)
-    more = np.concatenate([few, np.flatnonzero(truth >= 3)[:60]])
-    second = learn(data, more, truth[more], before=first, rng=rng)
+    more_rows = np.concatenate([few, np.flatnonzero(truth >= 3)[:60]])
+    second = learn(data, more_rows, truth[more_rows], before=first, rng=rng)
     assert second.terms.tolist() == [0, 1, 2, 3, 4, 5]
     assert (second.terms[second.probabilities(data.rows).argmax(1)] == truth).mean() > 0.6
 
 
-def test_of_many_labels_every_term_keeps_its_part(rng):
+def test_subsampled_labels_keep_the_proportions_of_terms(rng):
     X, truth = habitats(rng, rows=3 * ENOUGH)
     truth[:] = np.where(np.arange(len(truth)) < 40, truth, 0)  # all but forty of one term
     data = inputs(X, rng=rng)
@@ -112,12 +142,12 @@ def test_one_term_is_not_enough(reef, rng):
 
 def test_the_same_seed_learns_the_same(reef):
     data, truth = reef
-    places = np.arange(0, 2000, 40)
-    one, two = (learn(data, places, truth[places], rng=np.random.default_rng(0)) for _ in range(2))
-    np.testing.assert_array_equal(one.probabilities(data.rows), two.probabilities(data.rows))
+    numbers = np.arange(0, 2000, 40)
+    first, two = (learn(data, numbers, truth[numbers], rng=np.random.default_rng(0)) for _ in range(2))
+    np.testing.assert_array_equal(first.probabilities(data.rows), two.probabilities(data.rows))
 
 
-def test_a_refused_suggestion_is_not_made_again():
+def test_a_rejected_suggestion_is_not_made_again():
     P = np.array([[0.7, 0.2, 0.1], [0.7, 0.2, 0.1]])
     terms, sure = suggestions(P, np.array([5, 6, 7]), [(np.array([1]), 5)])
     assert terms.tolist() == [5, 6] and sure.tolist() == [0.7, 0.2]
@@ -135,25 +165,25 @@ def test_the_temperature_of_made_up_scores_is_found():
 
 
 @pytest.mark.parametrize("error", [0.05, 0.2])
-def test_conformal_sets_hold_the_truth_as_often_as_promised(error):
+def test_conformal_sets_have_their_stated_coverage(error):
     """Over many draws of few held-out images, with a model far from calibrated."""
-    rng, held = np.random.default_rng(1), []
+    rng, mean_values = np.random.default_rng(1), []
     for _ in range(300):
         P = rng.dirichlet(np.ones(4) * 0.5, 240)
         y = (P.cumsum(1) > rng.random((240, 1))).argmax(1)
         P = P**2 / (P**2).sum(1, keepdims=True)  # overconfident
         threshold = conformal_threshold(P[np.arange(40), y[:40]], error)
-        held.append(conformal_sets(P[40:], threshold)[np.arange(200), y[40:]].mean())
-    assert 1 - error - 0.01 <= np.mean(held) <= 1 - error + 0.06
+        mean_values.append(conformal_sets(P[40:], threshold)[np.arange(200), y[40:]].mean())
+    assert 1 - error - 0.01 <= np.mean(mean_values) <= 1 - error + 0.06
 
 
-def test_too_few_images_promise_nothing():
+def test_too_few_images_give_no_guarantee():
     assert conformal_threshold(np.array([0.9, 0.8]), 0.05) == 0.0
     assert conformal_sets(np.array([[0.5, 0.3, 0.2]]), 0.0).all()
     assert conformal_sets(np.array([[0.5, 0.3, 0.2]]), 0.9).tolist() == [[True, False, False]]
 
 
-def test_weights_stand_for_images():
+def test_weights_count_images():
     of_truth = np.array([0.9, 0.1])
     assert conformal_threshold(np.repeat(of_truth, [90, 10]), 0.15) == 0.9
     assert conformal_threshold(np.repeat(of_truth, [90, 10]), 0.15, np.repeat([1.0, 9.0], [90, 10])) == 0.1
@@ -166,16 +196,17 @@ def test_the_curve_of_accuracy_against_coverage_by_hand():
     assert (curve.at_least < curve.accuracy).all()
 
 
-def test_the_careful_threshold_keeps_its_promise():
-    """What passes the threshold on new images is right as often as wanted in nineteen of twenty draws, and more."""
-    rng, kept = np.random.default_rng(0), []
+def test_the_careful_threshold_reaches_its_precision():
+    """In at least nineteen of twenty draws, suggestions above the threshold are correct as often as requested on new
+    images."""
+    rng, flags = np.random.default_rng(0), []
     for _ in range(200):
         sure = rng.random(3000)
         right = rng.random(3000) < 0.6 + 0.4 * sure
         threshold = accuracy_coverage(sure[:300], right[:300]).threshold_for(0.85)
         if threshold is not None:
-            kept.append(right[300:][sure[300:] >= threshold].mean() >= 0.85)
-    assert len(kept) > 150 and np.mean(kept) >= 0.93
+            flags.append(right[300:][sure[300:] >= threshold].mean() >= 0.85)
+    assert len(flags) > 150 and np.mean(flags) >= 0.93
     assert accuracy_coverage(np.array([0.9]), np.array([False])).threshold_for(0.5) is None
 
 
@@ -185,7 +216,6 @@ def test_the_margin_is_the_second_less_the_first():
     among = Candidates(P, np.eye(3), np.zeros(3, int), np.array([0.0, -5.0, 1.0]))
     assert by_margin(among, 2, None).tolist() == [1, 0]
     assert by_outliers(among, 1, None).tolist() == [1]
-    assert sorted(by_chance(among, 3, np.random.default_rng(0)).tolist()) == [0, 1, 2]
 
 
 def test_a_varied_batch_has_no_twins_and_reaches_all_clusters():
@@ -195,26 +225,26 @@ def test_a_varied_batch_has_no_twins_and_reaches_all_clusters():
     P[:50] = [0.501, 0.499]  # the first cluster a little less doubtful
     among = Candidates(P, rows, np.repeat(np.arange(20), 50), np.zeros(1000))
     assert len(set((by_varied_margin(among, 20, rng) // 50).tolist())) == 20
-    assert len(set((by_margin(among, 20, rng) // 50).tolist())) == 1  # what it is better than
+    assert len(set((by_margin(among, 20, rng) // 50).tolist())) == 1  # the baseline that it must exceed
 
 
-def test_labels_the_model_does_not_believe_come_first():
+def test_labels_that_the_model_doubts_come_first():
     P = np.array([[0.9, 0.1], [0.02, 0.98], [0.4, 0.6]])
     assert doubted(P, np.array([0, 0, 0]), 3).tolist() == [1, 2]
 
 
-def test_the_model_and_the_labels_of_a_cluster_are_held_against_each_other():
+def test_the_model_is_compared_with_the_labels_of_the_cluster():
     P = np.array([[0.95, 0.05], [0.05, 0.95], [0.05, 0.95], [0.5, 0.5]])
     clusters, labelled, columns = np.array([0, 0, 1, 0]), np.zeros(20, int), np.zeros(20, int)
     assert by_disagreement(P, clusters, labelled, columns, 2).tolist() == [1, 3]  # cluster 1 has no label to contradict
 
 
-def test_models_that_agree_disagree_by_nothing():
+def test_equal_models_have_no_disagreement():
     A, B = np.array([[1.0, 0.0], [0.5, 0.5]]), np.array([[0.0, 1.0], [0.5, 0.5]])
     np.testing.assert_allclose(disagreement([A, B]), [np.log(2), 0], atol=1e-9)
 
 
-def test_an_unknown_queue_is_told():
+def test_an_unknown_queue_gives_a_clear_error():
     with pytest.raises(BadInput, match="did you mean 'margin'"):
         queue_named("margim")
 
@@ -222,23 +252,23 @@ def test_an_unknown_queue_is_told():
 def test_groups_are_alike_and_within_clusters(rng):
     X, truth = habitats(rng, rows=600)
     data = inputs(X, truth, rng=rng)
-    groups = alike(data.rows, truth, rng)
+    groups = similar_groups(data.rows, truth, rng)
     assert all(len(np.unique(truth[groups.members(number)])) == 1 for number in range(groups.count))
     assert 5 <= np.median(np.bincount(groups.of)) <= 40
     within = ((data.rows - groups.centres[groups.of]) ** 2).sum(1).mean()
     assert within < ((data.rows - data.rows.mean(0)) ** 2).sum(1).mean() / 2
 
 
-def test_what_is_far_from_all_known_groups_is_new(rng):
+def test_groups_far_from_all_known_groups_are_new(rng):
     rows = np.concatenate([rng.standard_normal((200, 3)), 30 + rng.standard_normal((200, 3))])
-    groups = alike(rows, np.zeros(400, int), rng)
+    groups = similar_groups(rows, np.zeros(400, int), rng)
     known = np.array([rows[groups.members(number)].mean() < 15 for number in range(groups.count)])
     assert (groups.novelty(known)[~known] == 1).all() and (groups.novelty(known)[known] == 0).all()
     worth = groups.worth(np.full(400, 0.5), np.arange(400) < 200)
     np.testing.assert_allclose(worth.sum(), 100)
 
 
-def test_after_steering_no_cluster_holds_two_terms(rng):
+def test_after_constrained_clustering_no_cluster_has_two_terms(rng):
     X, truth = habitats(rng, rows=600, kinds=4)
     terms = np.where(np.arange(600) < 60, truth + 1, 0)
     merged = truth // 2
@@ -251,14 +281,20 @@ def test_after_steering_no_cluster_holds_two_terms(rng):
     assert joined_by_term(start, terms).keys() == {0, 1, 2, 3}
 
 
-def test_labels_lead_the_next_clustering(rng):
+def test_labels_guide_the_next_clustering(rng):
     """Two habitats too close for the model: with forty labels of each it keeps them apart."""
     X = np.concatenate([rng.standard_normal((300, 2)), rng.normal((1.6, 0), 1, (300, 2))])
     truth = np.repeat([0, 1], 300)
     terms = np.where(np.arange(600) % 300 < 40, truth + 1, 0)
-    alone = GMC(random_state=0).fit(X, np.zeros(600))
+    alone = GMC(random_state=0).fit(X, groups=np.zeros(600))
     start = kept_apart(X, alone.labels_, terms)
-    final = kept_apart(X, GMC(random_state=0, search="none").fit(X, np.zeros(600), start=start).labels_, terms)
+    final = kept_apart(X, GMC(random_state=0, search="none").fit(X, groups=np.zeros(600), start=start).labels_, terms)
     assert len(mixed(alone.labels_, terms)) > 0 and len(mixed(final, terms)) == 0
     right = sum(np.bincount(truth[final == cluster]).max() for cluster in np.unique(final)) / 600
     assert right > 0.7
+
+
+def test_descriptors_of_other_workspaces_get_the_same_rows_as_own_ones(rng):
+    X, truth = rng.standard_normal((60, 6)) + 8 * np.eye(6)[np.arange(60) % 3], np.arange(60) % 3
+    data = inputs(X, truth, rng=rng)
+    assert data.rows_of_others(X) == pytest.approx(data.rows, abs=1e-5)
