@@ -1,4 +1,4 @@
-"""What the workspace takes in and hands out."""
+"""Records of the catalogue: images, groups and files."""
 
 import math
 import time
@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from sqlalchemy import CursorResult
+
 KINDS = ("campaign", "albums")
 
 
 @dataclass(frozen=True)
 class Root:
-    """A folder that images lie under; `path` is where it is now."""
+    """A folder with images; `path` is its current position."""
 
     id: int
     path: str
@@ -28,7 +30,7 @@ class Collection:
 
 @dataclass(frozen=True)
 class Group:
-    """A dive of a campaign, or one album."""
+    """A dive, or an album."""
 
     id: int
     collection_id: int
@@ -38,7 +40,7 @@ class Group:
 
 @dataclass(frozen=True)
 class KnownFile:
-    """What tells whether a file has changed since it was read."""
+    """The values that show whether a file has changed since it was read."""
 
     image_id: int
     size: int
@@ -46,9 +48,12 @@ class KnownFile:
     sha256: str
 
 
+MEASURES = ("taken_at", "latitude", "longitude", "depth", "altitude")  # of an image, None where unknown
+
+
 @dataclass(frozen=True)
 class NewImage:
-    """One image to be stored; a later one with the same root and path replaces it and keeps its id."""
+    """One image to store. It replaces an image with the same root and path, which keeps its id."""
 
     root_id: int
     path: str
@@ -61,12 +66,12 @@ class NewImage:
     taken_at: float | None = None  # seconds since 1970 UTC
     latitude: float | None = None
     longitude: float | None = None
-    depth: float | None = None     # metres below the surface
+    depth: float | None = None  # metres below the surface
     altitude: float | None = None  # metres above the sea floor
     details: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self):
-        for name in ("taken_at", "latitude", "longitude", "depth", "altitude"):
+        for name in MEASURES:
             value = getattr(self, name)
             if value is not None and not math.isfinite(value):
                 raise ValueError(f"{self.path}: {name} is {value}")
@@ -74,12 +79,15 @@ class NewImage:
 
 @dataclass(frozen=True)
 class Image(NewImage):
+    """A stored image. `changed_at` is the time when its content was last replaced, or None."""
+
     id: int = 0
+    changed_at: float | None = None
 
 
 @dataclass(frozen=True)
 class GroupSummary:
-    """A group as a list shows it; None where no image says."""
+    """A group as shown in lists; values are None if no image has them."""
 
     group: Group
     images: int
@@ -89,5 +97,12 @@ class GroupSummary:
     bounds: tuple[float, float, float, float] | None  # south, west, north, east
 
 
-def now() -> float:
+def inserted_id(result: CursorResult[Any]) -> int:
+    """Return the number that the database gave to an inserted row."""
+    key = result.inserted_primary_key
+    assert key is not None
+    return key[0]
+
+
+def current_time() -> float:
     return time.time()

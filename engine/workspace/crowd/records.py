@@ -1,4 +1,4 @@
-"""What asking a crowd is made of: a campaign, its tasks, the people, what they were shown and answered."""
+"""Records of crowd campaigns: campaign, tasks, workers, assignments and answers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -6,21 +6,23 @@ from typing import Any
 
 import numpy as np
 
-from engine.problems import fail
+from benthoscope.engine.problems import fail
 
-DAYS = 30          # a link is good for, unless said otherwise
-MOST_SHOWN = 60    # images in one task: beyond, nobody keeps an overview
-MOST_GROUPS = 20   # groups in one answer
+DAYS = 30  # default validity of a link in days
+MOST_SHOWN = 60  # images in one task; nobody can keep track of more
+MOST_GROUPS = 20  # groups in one answer
 TEXT_AT_MOST = 4_000
 
-INSTRUCTIONS = "Put pictures that belong together into one group. There is no right number of groups."
-CONSENT = ("Your answers are stored together with the time they took and a nickname if you give one, and are used to "
-           "group the pictures. Nothing else about you is stored. You can stop at any time.")
+INSTRUCTIONS = "Put images that belong together into one group. There is no right number of groups."
+CONSENT = (
+    "Your answers are stored together with the time they took and a nickname if you give one, and are used to "
+    "group the images. Nothing else about you is stored. You can stop at any time."
+)
 
 
 @dataclass(frozen=True)
 class GoldPair:
-    """Two items of which the one who asks knows whether they belong together."""
+    """Two items for which the owner of the campaign knows whether they belong together."""
 
     first: int
     second: int
@@ -28,46 +30,52 @@ class GoldPair:
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What the one who asks decides."""
+class CampaignSettings:
+    """Settings of a campaign."""
 
     title: str = ""
     instructions: str = INSTRUCTIONS
     consent: str = CONSENT
-    size: int = 12                     # images in a task
-    views: int = 6                     # tasks each image is in
-    repeats: int = 3                   # people each task is done by
-    minutes: float = 20                # until a task that was not answered is given to somebody else
-    most_tasks: int = 0                # one person does at most so many; 0: as many as they like
+    size: int = 12  # images per task
+    views: int = 6  # tasks per image
+    repeats: int = 3  # people per task
+    minutes: float = 20  # until an unanswered task is given to somebody else
+    most_tasks: int = 0  # limit of tasks per person; 0: no limit
     gold: tuple[GoldPair, ...] = ()
-    gold_least: float = 0.6            # share of known pairs to get right, from the fourth on, to be asked further
+    gold_least: float = 0.6  # fraction of known pairs to get right, from the fourth on, to receive more tasks
 
     def __post_init__(self):
-        for name, low, high in (("size", 2, MOST_SHOWN), ("views", 1, 1000), ("repeats", 1, 1000),
-                                ("minutes", 1, 1440), ("most_tasks", 0, 10**6), ("gold_least", 0, 1)):
+        for name, low, high in (
+            ("size", 2, MOST_SHOWN),
+            ("views", 1, 1000),
+            ("repeats", 1, 1000),
+            ("minutes", 1, 1440),
+            ("most_tasks", 0, 10**6),
+            ("gold_least", 0, 1),
+        ):
             if not low <= getattr(self, name) <= high:
                 raise fail(name.replace("_", " "), f"is {getattr(self, name):g}", f"give {low:g} to {high:g}")
         for name in ("title", "instructions", "consent"):
             if len(getattr(self, name)) > TEXT_AT_MOST:
-                raise fail(name, f"is {len(getattr(self, name)):,} characters long", f"write {TEXT_AT_MOST:,} at most")
+                raise fail(name, f"is {len(getattr(self, name)):,} characters long", f"use at most {TEXT_AT_MOST:,}")
 
     def plain(self) -> dict[str, Any]:
         return asdict(self)
 
     @classmethod
-    def of(cls, plain: Mapping[str, Any]) -> "Settings":
+    def of(cls, plain: Mapping[str, Any]) -> "CampaignSettings":
         return cls(**{**plain, "gold": tuple(GoldPair(**pair) for pair in plain.get("gold", ()))})
 
 
 @dataclass(frozen=True, eq=False)
 class Campaign:
-    """`images` are the ids of what is asked about; an item is a place among them."""
+    """A campaign. `images` are the ids of its images; an item is a position among them."""
 
     id: int
     name: str
     state: str
     link: str
-    settings: Settings
+    settings: CampaignSettings
     images: np.ndarray
     created_at: float
     expires_at: float
@@ -75,7 +83,7 @@ class Campaign:
 
 @dataclass(frozen=True)
 class Worker:
-    """`number` counts the people of one campaign from 0."""
+    """A person who answers. `number` counts the workers of one campaign from 0."""
 
     id: int
     campaign_id: int
@@ -89,7 +97,7 @@ class Worker:
 
 @dataclass(frozen=True)
 class Assignment:
-    """A task in one person's hands: `shown` are items in the order of display, `key` opens their images."""
+    """A task assigned to one person. `shown` are items in display order; `key` gives access to their images."""
 
     id: int
     task: int
@@ -104,7 +112,7 @@ class Assignment:
 
 @dataclass(frozen=True)
 class Answer:
-    """One person's groups for the items of one task, None where an item was left out."""
+    """The groups of one person for the items of one task; None for items left out."""
 
     task: int
     kind: str
@@ -118,7 +126,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Receipt:
-    """What an answer is acknowledged with; `again` where this very answer had come before."""
+    """The confirmation of an answer. `again` is set if the same answer was received before."""
 
     done: int
     again: bool
@@ -127,16 +135,16 @@ class Receipt:
 
 @dataclass(frozen=True)
 class Standing:
-    """How far a campaign has come."""
+    """The progress of a campaign."""
 
     tasks: int
-    wanted: int            # answers in all
+    wanted: int  # total number of answers needed
     answered: int
     under_way: int
     workers: int
     stopped: int
     refused: int
-    per_hour: float        # answers over the last hour
+    per_hour: float  # answers in the last hour
     median_seconds: float | None
 
 

@@ -1,5 +1,6 @@
-"""Engines of the two databases a catalogue may live in, set so that what was acknowledged survives a power cut."""
+"""Engines of the two supported databases, configured so that confirmed writes survive a power cut."""
 
+import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,14 +9,15 @@ from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import QueuePool
 
-from engine.problems import fail
+from benthoscope.engine.optional_dependencies import missing_dependency
+from benthoscope.engine.problems import fail
 
-WAIT = 30  # seconds another process may hold the database before we give up
+WAIT = 30  # seconds to wait for another process that uses the database
 
 
 @dataclass(frozen=True)
 class Engines:
-    """`reader` hands out many connections that cannot write, `writer` the only one of this process that can."""
+    """`reader` provides many read-only connections, `writer` the only writable one of this process."""
 
     reader: Engine
     writer: Engine
@@ -26,8 +28,17 @@ class Engines:
         self.writer.dispose()
 
 
-def sqlite_engines(path: Path) -> Engines:
-    return Engines(_sqlite(path, "BEGIN", read_only=True), _sqlite(path, "BEGIN IMMEDIATE", read_only=False), "sqlite")
+def sqlite_engines(path: Path, *, create: bool = False) -> Engines:
+    """Return engines for an SQLite file. The file may be missing only with `create`."""
+    mode = "rwc" if create else "rw"
+    writer = _sqlite(path, "BEGIN IMMEDIATE", mode, read_only=False)
+    return Engines(_sqlite(path, "BEGIN", mode, read_only=True), writer, "sqlite")
+
+
+def sqlite_address(path: Path, mode: str) -> str:
+    """Return the URI of an SQLite file. Modes: ro, rw (the file must exist) and rwc (create the file if it is
+    missing)."""
+    return f"{path.absolute().as_uri()}?mode={mode}"
 
 
 def postgres_engines(url: str) -> Engines:
@@ -36,29 +47,36 @@ def postgres_engines(url: str) -> Engines:
         reader = create_engine(address, pool_pre_ping=True, pool_size=10, max_overflow=20)
         writer = create_engine(address, pool_pre_ping=True, pool_size=1, max_overflow=0)
     except (ArgumentError, NoSuchModuleError) as error:
-        raise fail(url, "is not a database address", "write postgresql://USER@HOST/NAME") from error
+        raise fail(url, "is not a database address", "use postgresql://USER@HOST/NAME") from error
     except ModuleNotFoundError as error:
-        raise fail(url, "the PostgreSQL driver is not installed", "pip install 'benthoscope[postgres]'") from error
+        raise missing_dependency("psycopg") from error
     event.listen(reader, "begin", lambda connection: connection.exec_driver_sql("SET TRANSACTION READ ONLY"))
     return Engines(reader, writer, "postgresql")
 
 
 def make_durable(connection: Connection, durable: bool, dialect: str) -> None:
-    """To be called before a transaction on SQLite, inside it on PostgreSQL; see `Writer`."""
+    """Set the durability of a transaction; called before a transaction on SQLite, inside it on PostgreSQL; see
+    `Writer`."""
     if dialect == "sqlite":
-        connection.connection.dbapi_connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+        driver = connection.connection.dbapi_connection
+        assert driver is not None  # the connection is open
+        driver.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
     elif not durable:
         connection.execute(text("SET LOCAL synchronous_commit = off"))
 
 
-def _sqlite(path: Path, begin: str, *, read_only: bool) -> Engine:
+def _sqlite(path: Path, begin: str, mode: str, *, read_only: bool) -> Engine:
+    address = sqlite_address(path, mode)
     engine = create_engine(
-        f"sqlite:///{path}", poolclass=QueuePool, pool_size=10 if read_only else 1, max_overflow=20 if read_only else 0,
-        connect_args={"timeout": WAIT, "check_same_thread": False},
+        "sqlite://",
+        poolclass=QueuePool,
+        pool_size=10 if read_only else 1,
+        max_overflow=20 if read_only else 0,
+        creator=lambda: sqlite3.connect(address, uri=True, timeout=WAIT, check_same_thread=False),
     )
 
     def prepare(connection: Any, record: Any) -> None:
-        connection.isolation_level = None  # we say BEGIN ourselves: the driver would do so too late
+        connection.isolation_level = None  # we send BEGIN ourselves, because the driver would send it too late
         for pragma in _pragmas(read_only):
             connection.execute(f"PRAGMA {pragma}")
 

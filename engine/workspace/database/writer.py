@@ -1,6 +1,7 @@
-"""One thread writes for the whole process: what came in meanwhile goes into one transaction with one fsync.
+"""A single writer thread per process. Writes that arrive at the same time share one transaction with one fsync.
 
-Measured before: single commits make 167 a second, and several connections that write at once starve each other.
+For comparison: separate commits reach 167 per second, and several connections that write at the same time block each
+other.
 """
 
 import queue
@@ -13,15 +14,31 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, NestedTransaction
 from sqlalchemy.exc import DBAPIError
 
-from engine.problems import BenthoscopeError, Problem
-from engine.workspace.connections import Engines, make_durable
+from benthoscope.engine.problems import BenthoscopeError, Problem
+from benthoscope.engine.workspace.database.connections import Engines, make_durable
 
 T = TypeVar("T")
-GROUP = 256  # writes in one transaction: beyond this a commit takes longer than a person's patience
+GROUP = 256  # writes in one transaction; with more, a commit takes noticeably long
 
 
 class CatalogueError(BenthoscopeError):
-    """The database refused: full disk, lost connection, locked for too long. Nothing acknowledged is lost."""
+    """The database failed: full disk, lost connection, locked for too long. No confirmed write is lost."""
+
+
+class RefusingWriter:
+    """Replaces the writer if the workspace is open read-only."""
+
+    def submit(self, action: Callable[[Connection], T], *, durable: bool = True) -> "Future[T]":
+        raise CatalogueError(
+            Problem(
+                "workspace",
+                "is open read-only, because its folder is not writable",
+                "get write permission for the folder, then open the workspace again",
+            )
+        )
+
+    def close(self) -> None:
+        """Do nothing, because no writes are waiting."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +49,7 @@ class Write:
 
 
 class Writer:
-    """`submit` gives a future that resolves after the commit; an action that raises spoils nobody else's."""
+    """`submit` returns a future that resolves after the commit. A failing action is rolled back alone."""
 
     def __init__(self, engines: Engines):
         self._engines = engines
@@ -43,7 +60,8 @@ class Writer:
         self._thread.start()
 
     def submit(self, action: Callable[[Connection], T], *, durable: bool = True) -> "Future[T]":
-        """`durable` False may lose the last moments at a power cut (never at a crash): for what a job can redo."""
+        """Queue a write. With `durable` False, the last seconds may be lost in a power cut (never in a crash); use it
+        for what a job can repeat."""
         if threading.current_thread() is self._thread:
             raise RuntimeError("a write cannot wait for another write")
         write = Write(action, durable)
@@ -54,7 +72,7 @@ class Writer:
         return write.acknowledged
 
     def close(self) -> None:
-        """Returns when all that was submitted is committed."""
+        """Commit all submitted writes, then close."""
         with self._closing:
             if not self._closed:
                 self._closed = True
@@ -88,9 +106,9 @@ class Writer:
                 write.acknowledged.set_result(result)
 
     def _transaction(self, group: list[Write], durable: bool) -> list[tuple[Write, Any]]:
-        """The writes that stood, each with its result, after they were committed together."""
+        """Commit the writes together. Returns the successful ones with their results."""
         with self._engines.writer.connect() as connection:
-            if self._engines.dialect == "sqlite":  # refuses the change inside a transaction
+            if self._engines.dialect == "sqlite":  # cannot be changed inside a transaction
                 make_durable(connection, durable, "sqlite")
             with connection.begin():
                 if self._engines.dialect != "sqlite":
@@ -98,7 +116,8 @@ class Writer:
                 return [(write, result) for write in group for result in self._attempt(connection, write)]
 
     def _attempt(self, connection: Connection, write: Write) -> list[Any]:
-        """[result], or [] where the action failed and was taken back; a broken transaction is the group's trouble."""
+        """Return [result], or [] if the action failed and was rolled back. Raises if the whole transaction is
+        broken."""
         if not write.acknowledged.set_running_or_notify_cancel():
             return []
         point = connection.begin_nested()
@@ -118,8 +137,8 @@ class Writer:
 
 
 def _take_back(point: NestedTransaction, cause: Exception) -> None:
-    """Undoes one action; where the database has already undone the whole transaction, as it does on a full disk,
-    the cause is everybody's."""
+    """Roll back one action. If the database has already rolled back the whole transaction, as on a full disk, the error
+    affects all writes."""
     try:
         point.rollback()
     except DBAPIError:
@@ -127,9 +146,9 @@ def _take_back(point: NestedTransaction, cause: Exception) -> None:
 
 
 def _readable(error: Exception) -> Exception:
-    """The database's own troubles in a person's words; mistakes in an action stay what they are."""
-    told = str(getattr(error, "orig", error)).strip().splitlines()[:1]
-    cause = told[0] if told else type(error).__name__
+    """Return errors of the database in plain words. Errors of an action stay unchanged."""
+    lines = str(getattr(error, "orig", error)).strip().splitlines()[:1]
+    cause = lines[0] if lines else type(error).__name__
     for sign, remedy in REMEDIES.items():
         if isinstance(error, DBAPIError) and sign in cause:
             failed = CatalogueError(Problem("catalogue", cause, remedy))
@@ -139,10 +158,10 @@ def _readable(error: Exception) -> Exception:
 
 
 REMEDIES = {
-    "disk is full": "free some space and do it again; everything acknowledged before is kept",
-    "disk I/O error": "check the disk; everything acknowledged before is kept",
-    "database is locked": "another process has been writing for long; wait for it to end and do it again",
-    "readonly database": "give yourself the right to write to the workspace's folder",
-    "unable to open database file": "check that the workspace's folder is still there and can be written to",
-    "connection": "check that the database server runs and do it again",
+    "disk is full": "free some space and try again; everything confirmed before is stored",
+    "disk I/O error": "check the disk; everything confirmed before is stored",
+    "database is locked": "another process is writing for a long time; wait until it ends and try again",
+    "readonly database": "get write permission for the workspace's folder",
+    "unable to open database file": "check that the workspace's folder exists and is writable",
+    "connection": "check that the database server is running and try again",
 }

@@ -1,37 +1,37 @@
-"""The thumbnails of a workspace: small JPEGs by content hash of their original, in one packed file per size."""
+"""The thumbnails of a workspace: small JPEGs by content hash of the original, in one packed file per size."""
 
 import hashlib
 import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from engine import imaging
-from engine.imaging import BadImage
-from engine.problems import Problem, fail, unknown
-from engine.workspace.thumbnail_pack import Pack, Soundness
+from benthoscope.engine import imaging
+from benthoscope.engine.imaging import BadImage
+from benthoscope.engine.problems import Problem, fail, unknown
+from benthoscope.engine.workspace.storage.thumbnail_pack import Pack, PackHealth
 
 AT_IMPORT = (128, 320)  # grids and cards
-ON_DEMAND = (1024,)     # the large view: seven times the bytes of the others, and few images are ever looked at so
+ON_DEMAND = (1024,)  # the large view: seven times larger than the others, and needed for few images
 SIZES = (*AT_IMPORT, *ON_DEMAND)
 HASH = re.compile(r"[0-9a-f]{64}")
 
 
 class ThumbnailLibrary:
-    """Thumbnails in a folder of its own. For any number of threads and processes; a crash costs at most the latest."""
+    """Thumbnails in one folder, for any number of threads and processes. A crash loses at most the latest ones."""
 
     def __init__(self, folder: Path):
         self.folder = Path(folder)
         self._packs = {size: Pack(self.folder, size) for size in SIZES}
 
     def get(self, sha256: str, size: int) -> bytes | None:
-        """The JPEG, or None when it was not made yet or is damaged."""
+        """Return the JPEG, or None if it does not exist or is damaged."""
         return self._pack(size).get(_key(sha256))
 
     def has(self, sha256: str, size: int) -> bool:
         return self._pack(size).has(_key(sha256))
 
     def missing(self, hashes: Iterable[str], size: int) -> list[str]:
-        """Those of the hashes that have no thumbnail of this size, in their order."""
+        """Return those hashes that have no thumbnail of this size, in order."""
         pack = self._pack(size)
         return [sha256 for sha256 in hashes if not pack.has(_key(sha256))]
 
@@ -39,7 +39,7 @@ class ThumbnailLibrary:
         self.add_many([(sha256, size, jpeg)])
 
     def add_many(self, thumbnails: Iterable[tuple[str, int, bytes]]) -> int:
-        """Stores (hash, size, JPEG) triples, those already there aside; how many were new."""
+        """Store new (hash, size, JPEG) triples. Returns their number."""
         by_size: dict[int, list[tuple[bytes, bytes]]] = {}
         for sha256, size, jpeg in thumbnails:
             self._pack(size)
@@ -47,15 +47,15 @@ class ThumbnailLibrary:
         return sum(self._packs[size].add_many(items) for size, items in by_size.items())
 
     def obtain(self, sha256: str, size: int, original: Path) -> bytes:
-        """The JPEG, made from the original and kept where it is not there yet; BadImage when it cannot be made."""
+        """Return the JPEG. If it is missing, it is created from the original and stored; BadImage if this fails."""
         jpeg = self.get(sha256, size)
         if jpeg is None:
             jpeg = _made(sha256, size, original)
             self.add(sha256, size, jpeg)
         return jpeg
 
-    def verify(self) -> list[Soundness]:
-        """Reads every thumbnail, drops the damaged ones from the index; what is there then, per size."""
+    def verify(self) -> list[PackHealth]:
+        """Read all thumbnails and remove damaged ones from the index. Returns the result per size."""
         return [pack.verify() for pack in self._packs.values()]
 
     def close(self) -> None:
@@ -78,5 +78,5 @@ def _made(sha256: str, size: int, original: Path) -> bytes:
 
 def _key(sha256: str) -> bytes:
     if not HASH.fullmatch(sha256):
-        raise fail("thumbnail", f"'{sha256[:80]}' is no SHA-256 hash", "give 64 hexadecimal digits")
+        raise fail("thumbnail", f"'{sha256[:80]}' is not a SHA-256 hash", "give 64 hexadecimal digits")
     return bytes.fromhex(sha256)

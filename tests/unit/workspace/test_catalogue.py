@@ -8,14 +8,16 @@ from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import insert, select, text
 
-from engine.problems import BadInput
-from engine.workspace import Workspace
-from engine.workspace.catalogue import MIGRATIONS, migrate, open_catalogue
-from engine.workspace.connections import sqlite_engines
-from engine.workspace.schema import metadata, person
-from engine.workspace.writer import CatalogueError
+from benthoscope.engine.problems import BadInput
+from benthoscope.engine.workspace import Workspace
+from benthoscope.engine.workspace.database import catalogue as catalogue_module
+from benthoscope.engine.workspace.database.catalogue import MIGRATIONS, create_catalogue, migrate, open_catalogue
+from benthoscope.engine.workspace.database.connections import sqlite_engines
+from benthoscope.engine.workspace.database.schema import metadata, person
+from benthoscope.engine.workspace.database.writer import CatalogueError
 
 
 def add_person(name):
@@ -32,17 +34,25 @@ def test_the_migrations_make_exactly_the_tables_of_the_schema(workspace):
 
 
 def test_migrating_down_and_up_again_leaves_an_empty_catalogue(tmp_path):
-    engines = sqlite_engines(tmp_path / "c.sqlite")
+    engines = sqlite_engines(tmp_path / "c.sqlite", create=True)
     migrate(engines.writer)
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
     with engines.writer.connect() as connection, connection.begin():
         config.attributes["connection"] = connection
         command.downgrade(config, "base")
-        left = connection.execute(text("select name from sqlite_master where type = 'table'")).scalars().all()
-        assert set(left) <= {"alembic_version", "sqlite_sequence"}
+        remaining_rows = connection.execute(text("select name from sqlite_master where type = 'table'")).scalars().all()
+        assert set(remaining_rows) <= {"alembic_version", "sqlite_sequence"}
     migrate(engines.writer)
     engines.dispose()
+
+
+def test_the_numbers_of_the_migration_files_are_their_revisions():
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    scripts = ScriptDirectory.from_config(config)
+    assert catalogue_module._known_revisions() == {script.revision for script in scripts.walk_revisions()}
+    assert catalogue_module._head() == scripts.get_current_head()
 
 
 def test_a_write_is_there_for_every_reader_once_acknowledged(workspace):
@@ -83,13 +93,13 @@ def test_readers_cannot_write(workspace):
         add_person("sneaky")(connection)
 
 
-def test_a_write_inside_a_write_is_refused_instead_of_waiting_for_ever(workspace):
+def test_a_write_inside_a_write_is_rejected_instead_of_waiting_for_ever(workspace):
     with pytest.raises(RuntimeError, match="cannot wait"):
         workspace.catalogue.write(lambda connection: workspace.catalogue.write(add_person("inner")))
 
 
 def test_after_closing_all_that_was_submitted_is_kept_and_nothing_more_taken(tmp_path):
-    catalogue = open_catalogue(tmp_path / "c.sqlite")
+    catalogue = create_catalogue(tmp_path / "c.sqlite")
     pending = [catalogue.submit(add_person(f"p{number}")) for number in range(100)]
     catalogue.close()
     assert all(future.done() and not future.exception() for future in pending)
@@ -99,19 +109,23 @@ def test_after_closing_all_that_was_submitted_is_kept_and_nothing_more_taken(tmp
 
 def test_two_processes_worth_of_writers_take_turns(tmp_path):
     Workspace.create(tmp_path / "w").close()
-    with Workspace.open(tmp_path / "w") as one, Workspace.open(tmp_path / "w") as two, ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda n: (one, two)[n % 2].catalogue.write(add_person(f"p{n}")), range(200)))
-        assert len(names(one.catalogue)) == 200
+    with (
+        Workspace.open(tmp_path / "w") as workspace,
+        Workspace.open(tmp_path / "w") as two,
+        ThreadPoolExecutor(8) as pool,
+    ):
+        list(pool.map(lambda n: (workspace, two)[n % 2].catalogue.write(add_person(f"p{n}")), range(200)))
+        assert len(names(workspace.catalogue)) == 200
 
 
-def test_a_file_that_is_no_database_is_told_plainly(tmp_path):
+def test_a_file_that_is_no_database_is_reported_plainly(tmp_path):
     (tmp_path / "c.sqlite").write_bytes(b"not a database, by far" * 100)
-    with pytest.raises(BadInput, match="is no catalogue we can open"):
+    with pytest.raises(BadInput, match="is not a readable catalogue"):
         open_catalogue(tmp_path / "c.sqlite")
 
 
 def test_a_catalogue_of_a_newer_version_is_left_alone(tmp_path):
-    catalogue = open_catalogue(tmp_path / "c.sqlite")
+    catalogue = create_catalogue(tmp_path / "c.sqlite")
     catalogue.execute(text("update alembic_version set version_num = '9999'"))
     catalogue.close()
     with pytest.raises(BadInput, match="newer version"):
@@ -119,13 +133,13 @@ def test_a_catalogue_of_a_newer_version_is_left_alone(tmp_path):
 
 
 @pytest.mark.parametrize("address", ["nonsense://x", "postgresql://"])
-def test_a_wrong_address_is_told_plainly(address):
+def test_a_wrong_address_is_reported_plainly(address):
     with pytest.raises(BadInput):
         open_catalogue(address)
 
 
-def test_a_full_disk_is_told_plainly_and_what_was_there_stays(tmp_path):
-    catalogue = open_catalogue(tmp_path / "c.sqlite")
+def test_a_full_disk_is_reported_plainly_and_what_was_there_stays(tmp_path):
+    catalogue = create_catalogue(tmp_path / "c.sqlite")
     catalogue.write(add_person("early"))
 
     def limit(connection):

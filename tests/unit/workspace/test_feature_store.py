@@ -8,9 +8,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import text
 
-from engine.problems import BadInput
-from engine.workspace import Workspace, growing
-from engine.workspace.features import FeatureStore
+from benthoscope.engine.problems import BadInput
+from benthoscope.engine.workspace import Workspace
+from benthoscope.engine.workspace.features import FeatureStore
+from benthoscope.engine.workspace.storage import npy_append as growing
 
 
 @pytest.fixture
@@ -25,11 +26,11 @@ def fill(store, name="deep", count=5, **options):
 
 
 def test_what_was_written_comes_back_as_float32_with_its_images(store):
-    found = fill(store)
-    np.testing.assert_array_equal(found.X, np.arange(15, dtype=np.float32).reshape(5, 3))
-    assert found.X.dtype == np.float32
-    assert list(found.image_ids) == [0, 1, 2, 3, 4]
-    assert found.sidecar.extractor == {"kind": "deep", "version": 1}
+    filled_record = fill(store)
+    np.testing.assert_array_equal(filled_record.X, np.arange(15, dtype=np.float32).reshape(5, 3))
+    assert filled_record.X.dtype == np.float32
+    assert list(filled_record.image_ids) == [0, 1, 2, 3, 4]
+    assert filled_record.sidecar.extractor == {"kind": "deep", "version": 1}
 
 
 def test_the_file_is_a_npy_file_for_everybody_else(store):
@@ -73,8 +74,8 @@ def test_every_append_is_published_at_once_and_stays_when_the_next_fails(store):
 
 
 def test_rows_of_a_torn_append_are_invisible_and_overwritten(store):
-    found = fill(store)
-    growing.append(found.path, np.full((4, 3), 9.0), 5)  # data arrived, the sidecar did not
+    filled_record = fill(store)
+    growing.append(filled_record.path, np.full((4, 3), 9.0), 5)  # data arrived, the sidecar did not
     assert len(store.open("deep").X) == 5
     with store.appending("deep") as features:
         features.append(np.array([10]), np.full((1, 3), 7.0))
@@ -87,55 +88,58 @@ def test_segments_are_found_by_image_even_where_an_image_has_none(store):
     with store.writer("ica", width=3, extractor={}, level="segment") as features:
         features.append(np.array([7, 8]), rows[:3], counts=np.array([3, 0]))
         features.append(np.array([9]), rows[3:], counts=np.array([1]))
-    found = store.open("ica")
-    assert list(found.offsets) == [0, 3, 3, 4]
-    assert list(found.image_of_row) == [0, 0, 0, 2]
-    np.testing.assert_array_equal(found.rows_of(2), rows[3:])
-    assert found.rows_of(1).shape == (0, 3)
-    assert found.damaged_blocks() == []
+    stored_set = store.open("ica")
+    assert list(stored_set.offsets) == [0, 3, 3, 4]
+    assert list(stored_set.image_of_row) == [0, 0, 0, 2]
+    np.testing.assert_array_equal(stored_set.rows_of(2), rows[3:])
+    assert stored_set.rows_of(1).shape == (0, 3)
+    assert stored_set.damaged_blocks() == []
 
 
 def test_flipped_bits_are_found(store):
-    found = fill(store)
-    with found.path.open("r+b") as file:
+    filled_record = fill(store)
+    with filled_record.path.open("r+b") as file:
         file.seek(growing.HEADER + 8)
         file.write(b"\xff")
     assert store.open("deep").damaged_blocks() == [0]
 
 
-def test_a_file_cut_short_is_told_plainly(store):
-    found = fill(store)
-    with found.path.open("r+b") as file:
+def test_a_file_cut_short_is_reported_plainly(store):
+    filled_record = fill(store)
+    with filled_record.path.open("r+b") as file:
         file.truncate(growing.HEADER + 10)
     with pytest.raises(BadInput, match="shorter than its 5 rows"):
         store.open("deep").X  # noqa: B018
 
 
-@pytest.mark.parametrize("rows, counts, told", [
-    (np.zeros((2, 4)), None, r"give \(n, 3\)"),
-    (np.zeros((3, 3)), None, "3 rows for 2 images"),
-    (np.full((2, 3), np.nan), None, "NaN"),
-    (np.zeros((2, 3)), np.array([2, 0]), "several rows for one image"),
-])
-def test_rows_that_do_not_fit_are_refused(store, rows, counts, told):
+@pytest.mark.parametrize(
+    "rows, counts, told",
+    [
+        (np.zeros((2, 4)), None, r"give \(n, 3\)"),
+        (np.zeros((3, 3)), None, "3 rows for 2 images"),
+        (np.full((2, 3), np.nan), None, "NaN"),
+        (np.zeros((2, 3)), np.array([2, 0]), "several rows for one image"),
+    ],
+)
+def test_rows_that_do_not_fit_are_rejected(store, rows, counts, told):
     with pytest.raises(BadInput, match=told), store.writer("deep", width=3, extractor={}) as features:
         features.append(np.array([1, 2]), rows, counts)
 
 
 def test_an_image_is_described_once(store):
     fill(store)
-    with pytest.raises(BadInput, match="has its rows already"), store.appending("deep") as features:
+    with pytest.raises(BadInput, match="already has rows"), store.appending("deep") as features:
         features.append(np.array([4]), np.zeros((1, 3)))
 
 
 @pytest.mark.parametrize("name", ["", "../up", "a/b", ".hidden", "x" * 101, "a\nb"])
-def test_a_name_that_is_no_file_name_everywhere_is_refused(store, name):
+def test_a_name_that_is_no_file_name_everywhere_is_rejected(store, name):
     with pytest.raises(BadInput), store.writer(name, width=3, extractor={}):
         pass
     assert name not in store
 
 
-def test_an_unknown_set_is_told_with_the_nearest(store):
+def test_an_unknown_set_is_reported_with_the_nearest(store):
     fill(store)
     with pytest.raises(BadInput, match="did you mean 'deep'"):
         store.open("depe")
@@ -182,9 +186,9 @@ def test_appending_in_parts_gives_what_appending_at_once_gives(tmp_path_factory,
     for name, size in (("whole", len(counts)), ("parts", cut)):
         with store.writer(name, width=2, extractor={}, level="segment") as features:
             for at in range(0, len(counts), size):
-                part = slice(at, min(at + size, len(counts)))
-                block = rows[starts[part.start] : starts[part.stop]]
-                features.append(np.arange(part.start, part.stop), block, counts[part])
-    whole, parts = store.open("whole"), store.open("parts")
-    np.testing.assert_array_equal(whole.X, parts.X)
-    np.testing.assert_array_equal(whole.offsets, parts.offsets)
+                piece = slice(at, min(at + size, len(counts)))
+                block = rows[starts[piece.start] : starts[piece.stop]]
+                features.append(np.arange(piece.start, piece.stop), block, counts[piece])
+    complete_set, appended_set = store.open("whole"), store.open("parts")
+    np.testing.assert_array_equal(complete_set.X, appended_set.X)
+    np.testing.assert_array_equal(complete_set.offsets, appended_set.offsets)

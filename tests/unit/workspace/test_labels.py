@@ -1,4 +1,4 @@
-"""What holds now is computed from what was ever said."""
+"""Current labels are computed from all events."""
 
 import zlib
 from concurrent.futures import ThreadPoolExecutor
@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.problems import BadInput
-from engine.workspace import Workspace
-from engine.workspace.catalogue import migrate, open_catalogue
-from engine.workspace.connections import sqlite_engines
-from engine.workspace.events import Event, held
-from engine.workspace.labels import LabelLog
-from engine.workspace.packing import holds, pack_ids, unpack_ids
-from engine.workspace.vocabularies import NewTerm
+from benthoscope.engine.problems import BadInput
+from benthoscope.engine.workspace import Workspace
+from benthoscope.engine.workspace.database.catalogue import migrate, open_catalogue
+from benthoscope.engine.workspace.database.connections import sqlite_engines
+from benthoscope.engine.workspace.labels.events import Event, current_labels
+from benthoscope.engine.workspace.labels.log import LabelLog
+from benthoscope.engine.workspace.labels.vocabularies import NewTerm
+from benthoscope.engine.workspace.storage.id_packing import holds, pack_ids, unpack_ids
 
 
 @pytest.fixture
@@ -62,8 +62,8 @@ def test_any_earlier_state_can_be_looked_at(workspace, ann, terms):
     assert holding(workspace, until=first) == {1: terms["sand"]}
 
 
-def test_nothing_chosen_and_unknown_reasons_are_refused(workspace, ann, terms):
-    with pytest.raises(BadInput, match="no images chosen"):
+def test_nothing_chosen_and_unknown_reasons_are_rejected(workspace, ann, terms):
+    with pytest.raises(BadInput, match="no images are selected"):
         workspace.labels.label(ann, [], terms["sand"])
     with pytest.raises(BadInput, match="did you mean 'manual'"):
         workspace.labels.label(ann, [1], terms["sand"], why="manuel")
@@ -71,12 +71,12 @@ def test_nothing_chosen_and_unknown_reasons_are_refused(workspace, ann, terms):
 
 def test_a_term_added_again_keeps_its_id(workspace, terms):
     words = workspace.vocabularies.add("habitats", [NewTerm(("sand",)), NewTerm(("sand", "rippled"))])
-    found = {term.path: term for term in workspace.vocabularies.terms(words.id)}
-    assert found["sand",].id == terms["sand"]
-    assert found["sand", "rippled"].parent_id == terms["sand"]
+    term_by_path = {term.path: term for term in workspace.vocabularies.terms(words.id)}
+    assert term_by_path["sand",].id == terms["sand"]
+    assert term_by_path["sand", "rippled"].parent_id == terms["sand"]
 
 
-def test_a_term_without_its_parent_is_refused_and_nothing_of_it_kept(workspace, terms):
+def test_a_term_without_its_parent_is_rejected_and_nothing_of_it_kept(workspace, terms):
     with pytest.raises(BadInput, match="its parent is not in the vocabulary"):
         workspace.vocabularies.add("habitats", [NewTerm(("mud",)), NewTerm(("rock", "bare"))])
     assert len(workspace.vocabularies.terms(workspace.vocabularies.named("habitats").id)) == 2
@@ -148,7 +148,7 @@ def test_a_label_can_be_taken_away_and_comes_back_when_that_is_undone(workspace,
     assert holding(workspace) == {1: terms["sand"], 2: terms["sand"]}
 
 
-def test_a_refused_suggestion_is_kept_but_labels_nothing(workspace, ann, terms):
+def test_a_rejected_suggestion_is_kept_but_labels_nothing(workspace, ann, terms):
     workspace.labels.refuse(ann, [4], terms["kelp"])
     assert holding(workspace) == {} and workspace.labels.events()[-1].kind == "refuse"
 
@@ -157,33 +157,33 @@ def test_the_history_of_an_image_tells_everything_ever_said_of_it(workspace, ann
     labels = workspace.labels
     bulk = labels.label(ann, np.arange(0, 60_000, 3), terms["sand"], why="bulk")
     labels.label(ann, [5], terms["sand"])
-    one = labels.label(ann, [30_000], terms["kelp"])
-    undo = labels.undo(ann, one)
-    assert [event.number for event in labels.history(30_000)] == [bulk, one, undo]
+    event = labels.label(ann, [30_000], terms["kelp"])
+    undo = labels.undo(ann, event)
+    assert [event.number for event in labels.history(30_000)] == [bulk, event, undo]
     assert [event.number for event in labels.history(30_003)] == [bulk]
     assert labels.history(30_001) == []
 
 
 def test_others_acts_on_the_same_images_are_seen_before_labelling(workspace, ann, terms):
-    bob, seen = workspace.people.named("Bob").id, workspace.labels.last_number()
+    bob, last_event = workspace.people.named("Bob").id, workspace.labels.last_number()
     workspace.labels.label(bob, [1, 2], terms["sand"])
     workspace.labels.label(ann, [3], terms["sand"])
-    told = workspace.labels.changed_by_others(ann, seen, np.array([2, 3]))
-    assert [event.person_id for event in told] == [bob]
+    events = workspace.labels.changed_by_others(ann, last_event, np.array([2, 3]))
+    assert [event.person_id for event in events] == [bob]
     assert workspace.labels.changed_by_others(ann, workspace.labels.last_number(), np.array([2])) == []
 
 
 def test_what_another_process_says_is_seen(tmp_path):
-    with Workspace.create(tmp_path / "reef") as one, Workspace.open(tmp_path / "reef") as two:
-        ann = one.people.named("Ann").id
-        words = one.vocabularies.add("habitats", [NewTerm(("sand",))])
-        sand = one.vocabularies.terms(words.id)[0].id
-        one.labels.label(ann, [1], sand)
+    with Workspace.create(tmp_path / "reef") as workspace, Workspace.open(tmp_path / "reef") as two:
+        ann = workspace.people.named("Ann").id
+        words = workspace.vocabularies.add("habitats", [NewTerm(("sand",))])
+        sand = workspace.vocabularies.terms(words.id)[0].id
+        workspace.labels.label(ann, [1], sand)
         assert two.labels.current()[0].tolist() == [1]
         number = two.labels.label(ann, [2], sand)
-        assert one.labels.current()[0].tolist() == [1, 2]
+        assert workspace.labels.current()[0].tolist() == [1, 2]
         two.labels.undo(ann, number)
-        assert one.labels.current()[0].tolist() == [1]
+        assert workspace.labels.current()[0].tolist() == [1]
 
 
 def test_a_log_filled_from_many_threads_loses_nothing(workspace, ann, terms):
@@ -194,18 +194,26 @@ def test_a_log_filled_from_many_threads_loses_nothing(workspace, ann, terms):
     assert workspace.labels.current_terms()[1].tolist() == [terms["sand"]] * 200
 
 
-@given(st.lists(st.tuples(st.sampled_from(["label", "clear", "undo", "revert"]), st.sets(st.integers(1, 6), min_size=1),
-                          st.integers(0, 30)), max_size=25))
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["label", "clear", "undo", "revert"]),
+            st.sets(st.integers(1, 6), min_size=1),
+            st.integers(0, 30),
+        ),
+        max_size=25,
+    )
+)
 @settings(deadline=None, max_examples=60)
 def test_what_holds_equals_a_slow_account_of_the_acts(acts):
     history = [_made(number, kind, images, target) for number, (kind, images, target) in enumerate(acts, 1)]
-    found = held(history)
-    assert dict(zip(found.images.tolist(), found.numbers.tolist(), strict=True)) == _slowly(history)
+    labels = current_labels(history)
+    assert dict(zip(labels.images.tolist(), labels.numbers.tolist(), strict=True)) == _slowly(history)
     half = len(history) // 2
     if all(event.kind != "undo" for event in history[half:]):
-        again = held(history[half:], held(history[:half]), history)
-        np.testing.assert_array_equal(again.images, found.images)
-        np.testing.assert_array_equal(again.numbers, found.numbers)
+        again = current_labels(history[half:], current_labels(history[:half]), history)
+        np.testing.assert_array_equal(again.images, labels.images)
+        np.testing.assert_array_equal(again.numbers, labels.numbers)
 
 
 def _made(number, kind, images, target):
@@ -235,16 +243,16 @@ def _slowly(history):
 
 @given(st.sets(st.integers(0, 2**62)))
 @settings(deadline=None)
-def test_packed_ids_come_back(ids):
-    wanted = np.array(sorted(ids), np.int64)
-    np.testing.assert_array_equal(unpack_ids(pack_ids(wanted)), wanted)
+def test_packed_ids_are_restored(ids):
+    expected = np.array(sorted(ids), np.int64)
+    np.testing.assert_array_equal(unpack_ids(pack_ids(expected)), expected)
 
 
 def test_a_million_neighbours_take_little_room():
     assert len(pack_ids(np.arange(1, 1_000_001))) < 15_000
 
 
-@given(st.sets(st.integers(-2**40, 2**40), min_size=1), st.integers(-2**40, 2**40))
+@given(st.sets(st.integers(-(2**40), 2**40), min_size=1), st.integers(-(2**40), 2**40))
 @settings(deadline=None)
 def test_one_id_is_found_among_packed_ones(ids, other):
     packed = pack_ids(np.array(sorted(ids), np.int64))
@@ -264,14 +272,17 @@ def test_ids_packed_by_the_first_version_are_read(workspace, ann, terms):
 
 
 def test_a_log_of_the_first_version_is_brought_up_to_date(tmp_path):
-    engines = sqlite_engines(tmp_path / "c.sqlite")
+    engines = sqlite_engines(tmp_path / "c.sqlite", create=True)
     migrate(engines.writer, "0002")
     old = zlib.compress(np.array([3, 2, 4]).astype("<i8").tobytes(), 1)
     with engines.writer.begin() as connection:
         connection.exec_driver_sql("insert into person (id, name, created_at) values (1, 'Ann', 0)")
         for kind, undoes in (("label", None), ("undo", 1), ("undo", 2)):
-            connection.exec_driver_sql("insert into label_event (kind, person_id, at, undoes, count, images, why, "
-                                       "rule) values (?, 1, 0, ?, 3, ?, 'manual', '{}')", (kind, undoes, old))
+            connection.exec_driver_sql(
+                "insert into label_event (kind, person_id, at, undoes, count, images, why, "
+                "rule) values (?, 1, 0, ?, 3, ?, 'manual', '{}')",
+                (kind, undoes, old),
+            )
     engines.dispose()
     catalogue = open_catalogue(tmp_path / "c.sqlite")
     log = LabelLog(catalogue)

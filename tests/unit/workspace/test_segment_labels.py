@@ -1,24 +1,29 @@
-"""Labels on segments are acts of the same log, by reference to the masks they mean."""
+"""Labels of segments are events of the same log, with a reference to their masks."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.exchange.shapes import mask_of
-from engine.jobs.going_out import Wanted, gathered
-from engine.problems import BadInput
-from engine.workspace.parts import standing_parts
-from engine.workspace.segment_labels import count_of, segment_act, segments_of, standing_segments
-from engine.workspace.vocabularies import NewTerm
+from benthoscope.engine.exchange.labels.coco import mask_of
+from benthoscope.engine.jobs.labels.export_collect import Wanted, gathered
+from benthoscope.engine.problems import BadInput
+from benthoscope.engine.workspace.labels.parts import (
+    count_of,
+    segment_act,
+    segments_of,
+    standing_parts,
+    standing_segments,
+)
+from benthoscope.engine.workspace.labels.vocabularies import NewTerm
 from tests.segmented_reef import HEIGHT, WIDTH, made
 
 
 @pytest.fixture
 def reef(tmp_path):
-    found = made(tmp_path)
-    yield found
-    found.workspace.close()
+    made_reef = made(tmp_path)
+    yield made_reef
+    made_reef.workspace.close()
 
 
 @pytest.fixture
@@ -45,34 +50,45 @@ def test_what_is_packed_comes_out_again_in_order(segments):
 def test_a_quarter_of_a_million_segments_fit_into_half_a_megabyte():
     rng = np.random.default_rng(0)
     rows = np.sort(rng.choice(5_000_000, 250_000, replace=False))
-    act = segment_act(1, "cut", rows // 50, rows % 50, why="bulk")
-    assert act.rule["segments"] == 250_000 and len(act.rule["parts"]) < 500_000
+    event = segment_act(1, "cut", rows // 50, rows % 50, why="bulk")
+    assert event.rule["segments"] == 250_000 and len(event.rule["parts"]) < 500_000
 
 
 @pytest.mark.parametrize(("images", "numbers"), [([], []), ([1, 2], [0]), ([1], [-1]), ([1], [2**16])])
-def test_segments_that_cannot_be_are_refused(images, numbers):
+def test_segments_that_cannot_be_are_rejected(images, numbers):
     with pytest.raises(BadInput, match="segments"):
         segment_act(1, "cut", images, numbers, why="bulk")
 
 
 def test_the_later_act_comes_last_and_an_undo_takes_an_act_out(reef, ann, terms):
     log, image = reef.workspace.labels, int(reef.ids[0])
-    first, second = (log.act_together(ann, [segment_act(term, "cut", [image], [0], why="manual")])[0] for term in terms)
-    log.act_together(ann, [segment_act(terms[0], "another cut", [image], [0], why="manual")])
+    first, second = (
+        log.append_events(ann, [segment_act(term, "cut", [image], [0], why="manual")])[0] for term in terms
+    )
+    log.append_events(ann, [segment_act(terms[0], "another cut", [image], [0], why="manual")])
     assert [event.number for event, *_ in standing_segments(log.events(), "cut")] == [first, second]
     log.undo(ann, second)
     assert [event.number for event, *_ in standing_segments(log.events(), "cut")] == [first]
-    assert [(part.image, part.shape, part.numbers) for part in standing_parts(log.events())] == [
-        (image, "segment", (0,)), (image, "segment", (0,))]
+    assert [
+        (standing_part.image, standing_part.shape, standing_part.numbers)
+        for standing_part in standing_parts(log.events())
+    ] == [(image, "segment", (0,)), (image, "segment", (0,))]
 
 
 def test_named_segments_go_out_as_masks_of_the_size_of_their_image(reef, ann, terms):
     image = int(reef.ids[0])
     cut = reef.workspace.features.open("segments").folder.name
-    reef.workspace.labels.act_together(ann, [segment_act(terms[1], cut, [image, image], [1, 2], why="manual"),
-                                             segment_act(terms[1], "a cut that is gone", [image], [0], why="manual")])
-    [picture] = [found for found in gathered(reef.workspace, Wanted(reef.ids)).pictures if found.parts]
-    assert [(part.shape, part.said.term.id) for part in picture.parts] == [("mask", terms[1])] * 2
-    upper_right = mask_of(picture.parts[0].numbers)
+    reef.workspace.labels.append_events(
+        ann,
+        [
+            segment_act(terms[1], cut, [image, image], [1, 2], why="manual"),
+            segment_act(terms[1], "a cut that is gone", [image], [0], why="manual"),
+        ],
+    )
+    [picture] = [exported for exported in gathered(reef.workspace, Wanted(reef.ids)).pictures if exported.annotations]
+    assert [(annotation.shape, annotation.label.term.id) for annotation in picture.annotations] == [
+        ("mask", terms[1])
+    ] * 2
+    upper_right = mask_of(picture.annotations[0].numbers)
     assert upper_right.shape == (HEIGHT, WIDTH)
     assert upper_right[: HEIGHT // 2, WIDTH // 2 :].all() and upper_right.sum() == HEIGHT * WIDTH // 4

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engine.problems import BadInput
+from benthoscope.engine.problems import BadInput
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_a_removed_selection_can_be_saved_again_as_it_was(workspace, person):
 
 
 @pytest.mark.parametrize(("name", "images"), [("", [1]), ("  ", [1]), ("sand", [])])
-def test_a_selection_without_name_or_images_is_refused(workspace, person, name, images):
+def test_a_selection_without_name_or_images_is_rejected(workspace, person, name, images):
     with pytest.raises(BadInput, match="selection"):
         workspace.selections.save(person, name, np.array(images))
 

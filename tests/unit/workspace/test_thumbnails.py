@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from engine.imaging import BadImage
-from engine.problems import BadInput
-from engine.workspace.thumbnail_records import HEADER, MAGIC
-from engine.workspace.thumbnails import ThumbnailLibrary
+from benthoscope.engine.imaging import BadImage
+from benthoscope.engine.problems import BadInput
+from benthoscope.engine.workspace.storage.thumbnail_pack import HEADER, MAGIC
+from benthoscope.engine.workspace.storage.thumbnails import ThumbnailLibrary
 
 
 def sha(text):
@@ -112,11 +112,13 @@ def test_a_file_cut_anywhere_keeps_every_whole_thumbnail_before_the_cut(tmp_path
     with pack(folder).open("r+b") as file:
         file.truncate(cut)
     again = ThumbnailLibrary(folder)
-    whole = int((ends <= cut).sum())
-    assert [again.get(sha(n), 320) is not None for n in range(6)] == [n < whole for n in range(6)]
+    complete_count = int((ends <= cut).sum())
+    assert [again.get(sha(n), 320) is not None for n in range(6)] == [n < complete_count for n in range(6)]
     again.add(sha("after"), 320, jpeg(77))
     assert ThumbnailLibrary(folder).get(sha("after"), 320) == jpeg(77)
-    assert pack(folder).stat().st_size == (ends[whole - 1] if whole else 0) + HEADER.size + len(jpeg(77))
+    assert pack(folder).stat().st_size == (ends[complete_count - 1] if complete_count else 0) + HEADER.size + len(
+        jpeg(77)
+    )
 
 
 @settings(max_examples=60, deadline=None)
@@ -127,9 +129,9 @@ def test_overwritten_bytes_never_give_a_wrong_picture(tmp_path_factory, where, g
     spoil(folder, where % pack(folder).stat().st_size, garbage)
     again = ThumbnailLibrary(folder)
     assert all(again.get(sha(n), 320) in (None, jpeg(n)) for n in range(6))
-    kept = again.verify()[1].thumbnails
+    thumbnails = again.verify()[1].thumbnails
     lost = again.missing([sha(n) for n in range(6)], 320)
-    assert kept == 6 - len(lost)
+    assert thumbnails == 6 - len(lost)
     again.add_many((sha(n), 320, jpeg(n)) for n in range(6))
     assert [ThumbnailLibrary(folder).get(sha(n), 320) for n in range(6)] == [jpeg(n) for n in range(6)]
 
@@ -146,8 +148,8 @@ def test_a_damaged_thumbnail_counts_as_missing_and_can_be_added_again(stocked, f
 
 def test_verifying_tells_what_is_damaged_and_keeps_the_rest(stocked, folder):
     spoil(folder, offset_of(folder, 5) - 3, b"\0\0\0\0")
-    found = stocked.verify()[1]
-    assert (found.size, found.thumbnails, found.damaged_bytes) == (320, 19, HEADER.size + len(jpeg(5)))
+    report = stocked.verify()[1]
+    assert (report.size, report.thumbnails, report.damaged_bytes) == (320, 19, HEADER.size + len(jpeg(5)))
     assert ThumbnailLibrary(folder).missing([sha(n) for n in range(20)], 320) == [sha(5)]
 
 
@@ -159,7 +161,7 @@ def test_a_picture_that_contains_the_magic_does_not_confuse_the_scan(folder):
     assert library.get(sha(3), 320) == jpeg(3)
 
 
-def test_a_pack_removed_behind_our_back_starts_anew(stocked, folder):
+def test_a_pack_removed_behind_our_back_starts_again(stocked, folder):
     assert stocked.has(sha(1), 320)
     for file in folder.iterdir():
         file.unlink()
@@ -179,10 +181,10 @@ def test_more_thumbnails_than_the_recent_ones_are_all_found(folder):
 def test_threads_store_and_read_at_once(folder):
     library = ThumbnailLibrary(folder)
 
-    def store_and_read(who):
-        for number in range(who, 6_000, 6):
+    def store_and_read(writer_number):
+        for number in range(writer_number, 6_000, 6):
             library.add(sha(number), 128, b"j%d" % number)
-            for known in range(who, number + 1, 600):  # above all while another thread sorts the latest in
+            for known in range(writer_number, number + 1, 600):  # above all while another thread sorts the latest in
                 if library.get(sha(known), 128) != b"j%d" % known:
                     return f"{known} is not found"
         return None
@@ -204,7 +206,7 @@ def test_the_large_view_is_made_from_the_original_and_kept(folder, tmp_path):
     assert library.obtain(digest, 1024, original) == made
 
 
-def test_the_large_view_of_a_changed_original_is_refused(folder, tmp_path):
+def test_the_large_view_of_a_changed_original_is_rejected(folder, tmp_path):
     original = tmp_path / "a.png"
     Image.new("RGB", (30, 20)).save(original)
     with pytest.raises(BadImage, match="has changed since it was imported; import its folder again"):
@@ -212,17 +214,17 @@ def test_the_large_view_of_a_changed_original_is_refused(folder, tmp_path):
 
 
 @pytest.mark.parametrize("bad", ["", "xyz", "A" * 64, "0" * 63, "../../etc"])
-def test_a_hash_that_is_none_is_refused(stocked, bad):
+def test_a_hash_that_is_none_is_rejected(stocked, bad):
     with pytest.raises(BadInput, match="SHA-256"):
         stocked.get(bad, 320)
 
 
-def test_an_unknown_size_is_refused(stocked):
+def test_an_unknown_size_is_rejected(stocked):
     with pytest.raises(BadInput, match="no '300'; did you mean '320'"):
         stocked.get(sha(1), 300)
 
 
-def test_an_empty_thumbnail_is_refused_and_nothing_is_written(stocked, folder):
+def test_an_empty_thumbnail_is_rejected_and_nothing_is_written(stocked, folder):
     size = pack(folder).stat().st_size
     with pytest.raises(BadInput, match="0 bytes"):
         stocked.add(sha("empty"), 320, b"")

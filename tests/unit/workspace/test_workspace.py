@@ -6,16 +6,16 @@ import shutil
 import numpy as np
 import pytest
 
-from engine.problems import BadInput
-from engine.workspace import NewCluster, NewRun, Workspace
-from engine.workspace.vocabularies import NewTerm
+from benthoscope.engine.problems import BadInput
+from benthoscope.engine.workspace import NewCluster, NewRun, Workspace
+from benthoscope.engine.workspace.labels.vocabularies import NewTerm
 
 
 def test_the_ending_may_be_left_out(tmp_path):
     Workspace.create(tmp_path / "reef").close()
     assert (tmp_path / "reef.benthos" / "catalogue.sqlite").exists()
-    with Workspace.open(tmp_path / "reef") as one:
-        assert one.name == "reef"
+    with Workspace.open(tmp_path / "reef") as workspace:
+        assert workspace.name == "reef"
 
 
 def test_a_copy_on_another_disk_opens_with_everything_in_it(tmp_path):
@@ -27,7 +27,7 @@ def test_a_copy_on_another_disk_opens_with_everything_in_it(tmp_path):
     shutil.copytree(tmp_path / "reef.benthos", tmp_path / "copy.benthos")
     shutil.rmtree(tmp_path / "reef.benthos")
     with Workspace.open(tmp_path / "copy") as copy:
-        assert [found.name for found in copy.library.collections()] == ["c"]
+        assert [collection.name for collection in copy.library.collections()] == ["c"]
         assert copy.features.open("deep").X.shape == (2, 2)
         np.testing.assert_array_equal(copy.runs.current().array("labels"), [0, 1])
 
@@ -40,13 +40,13 @@ def test_a_folder_with_something_in_it_is_not_made_a_workspace(tmp_path):
     assert (tmp_path / "reef.benthos" / "thesis.txt").exists()
 
 
-def test_a_folder_that_is_no_workspace_is_told_with_the_way_to_make_one(tmp_path):
+def test_a_folder_that_is_no_workspace_is_reported_with_the_way_to_make_one(tmp_path):
     with pytest.raises(BadInput, match="benthoscope init reef"):
         Workspace.open(tmp_path / "reef")
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"id": 1}', '{"id": "x", "name": "n", "format": 1, "x": 3}'])
-def test_a_damaged_description_is_told_plainly(tmp_path, content):
+def test_a_damaged_description_is_reported_plainly(tmp_path, content):
     Workspace.create(tmp_path / "reef").close()
     (tmp_path / "reef.benthos" / "workspace.json").write_text(content)
     with pytest.raises(BadInput, match="cannot be read"):
@@ -64,7 +64,7 @@ def test_a_workspace_of_a_newer_version_is_left_alone(tmp_path):
 @pytest.mark.postgres
 def test_a_database_holds_one_workspace_only(tmp_path, postgres_database):
     Workspace.create(tmp_path / "one", database=postgres_database).close()
-    with pytest.raises(BadInput, match="already holds the workspace 'one'"):
+    with pytest.raises(BadInput, match="already contains the workspace 'one'"):
         Workspace.create(tmp_path / "two", database=postgres_database)
 
 
@@ -74,21 +74,24 @@ def test_a_database_holds_one_workspace_only(tmp_path, postgres_database):
 @pytest.fixture
 def runs(workspace):
     for name in ("first", "second", "third"):
-        workspace.runs.add(NewRun(name, "gmc", "deep", {"width": 0.05}, {"seed": 0}, {"clusters": 2}),
-                           {"labels": np.arange(4), "bound": 1.5}, [NewCluster(0, 3), NewCluster(1, 1)])
+        workspace.runs.add(
+            NewRun(name, "gmc", "deep", {"width": 0.05}, {"seed": 0}, {"clusters": 2}),
+            {"labels": np.arange(4), "bound": 1.5},
+            [NewCluster(0, 3), NewCluster(1, 1)],
+        )
     return workspace.runs
 
 
-def test_the_newest_run_is_current_until_another_is_chosen(runs):
-    assert runs.current().name == "third"
-    runs.choose(runs.named("first").id)
-    assert [found.name for found in runs.all() if found.current] == ["first"]
+def test_the_first_run_is_current_until_another_is_chosen(runs):
+    assert runs.current().name == "first"
+    runs.choose(runs.named("third").id)
+    assert [run.name for run in runs.all() if run.current] == ["third"]
 
 
 def test_a_deleted_run_can_be_brought_back_until_it_is_purged(runs):
     second = runs.named("second")
     runs.delete(second.id)
-    assert [found.name for found in runs.all()] == ["first", "third"]
+    assert [run.name for run in runs.all()] == ["first", "third"]
     runs.restore(second.id)
     runs.delete(second.id)
     assert runs.purge() == 1
@@ -103,7 +106,7 @@ def test_a_run_that_labels_refer_to_is_never_purged(workspace, runs):
     workspace.labels.label(person.id, [1], workspace.vocabularies.terms(words.id)[0].id, run_id=first.id)
     runs.delete(first.id)
     assert runs.purge() == 0
-    assert runs.get(first.id).parts()["bound"] == 1.5
+    assert runs.get(first.id).arrays()["bound"] == 1.5
 
 
 def test_a_run_is_found_by_number_or_name_and_a_slip_is_answered_with_the_nearest(runs):
@@ -113,4 +116,4 @@ def test_a_run_is_found_by_number_or_name_and_a_slip_is_answered_with_the_neares
 
 
 def test_clusters_come_back_by_number(runs):
-    assert [(found.number, found.size) for found in runs.clusters(runs.current().id)] == [(0, 3), (1, 1)]
+    assert [(cluster.number, cluster.size) for cluster in runs.clusters(runs.current().id)] == [(0, 3), (1, 1)]

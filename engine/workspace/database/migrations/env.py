@@ -1,8 +1,8 @@
-"""How Alembic reaches the catalogue: over the connection that the workspace hands in, never over one of its own."""
+"""Run Alembic on the connection that the workspace passes in, never on another one."""
 
 from alembic import context
 
-from engine.workspace.schema import metadata
+from benthoscope.engine.workspace.database.schema import metadata
 
 context.configure(
     connection=context.config.attributes["connection"],

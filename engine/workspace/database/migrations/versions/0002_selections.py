@@ -20,7 +20,9 @@ def upgrade() -> None:
         sa.Column("count", sa.Integer(), nullable=False),
         sa.Column("images", sa.LargeBinary(), nullable=False),
         sa.Column("origin", sa.JSON(), nullable=False),
-        sa.ForeignKeyConstraint(["person_id"], ["person.id"], name=op.f("fk_selection_person_id_person"), ondelete="RESTRICT"),
+        sa.ForeignKeyConstraint(
+            ["person_id"], ["person.id"], name=op.f("fk_selection_person_id_person"), ondelete="RESTRICT"
+        ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_selection")),
         sa.UniqueConstraint("name", name=op.f("uq_selection_name")),
     )

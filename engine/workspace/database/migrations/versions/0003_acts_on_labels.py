@@ -1,9 +1,9 @@
-"""More kinds of acts in the label log, which images each may concern, favourites, links between vocabularies."""
+"""Add more kinds of label events, the range of their images, favourites, and links between vocabularies."""
 
 import sqlalchemy as sa
 from alembic import op
 
-from engine.workspace.packing import unpack_ids
+from benthoscope.engine.workspace.storage.id_packing import unpack_ids
 
 revision = "0003"
 down_revision = "0002"
@@ -12,8 +12,15 @@ depends_on = None
 
 KINDS = "kind in ('label', 'clear', 'refuse', 'audit', 'arrange', 'revert', 'undo')"
 Id = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-event = sa.table("label_event", sa.column("number"), sa.column("undoes"), sa.column("images"), sa.column("kind"),
-                 sa.column("first_image"), sa.column("last_image"))
+event = sa.table(
+    "label_event",
+    sa.column("number"),
+    sa.column("undoes"),
+    sa.column("images"),
+    sa.column("kind"),
+    sa.column("first_image"),
+    sa.column("last_image"),
+)
 
 
 def upgrade() -> None:
@@ -43,8 +50,8 @@ def _note_extremes() -> None:
 
 
 def _rebuild(kinds: str, change) -> None:
-    """Another check of kinds. SQLite copies the table for that and refuses to drop one whose rows refer to each other,
-    so the references are set aside meanwhile."""
+    """Replace the check of kinds. SQLite copies the table for this and does not drop a table whose rows refer to each
+    other, so the references are removed temporarily."""
     connection = op.get_bind()
     undone = connection.execute(sa.select(event.c.number, event.c.undoes).where(event.c.undoes.is_not(None))).all()
     connection.execute(event.update().values(undoes=None))
@@ -73,7 +80,9 @@ def _create_favourite() -> None:
         sa.Column("person_id", Id, nullable=False),
         sa.Column("key", sa.String(length=8), nullable=False),
         sa.Column("term_id", Id, nullable=False),
-        sa.ForeignKeyConstraint(["person_id"], ["person.id"], name=op.f("fk_favourite_person_id_person"), ondelete="CASCADE"),
+        sa.ForeignKeyConstraint(
+            ["person_id"], ["person.id"], name=op.f("fk_favourite_person_id_person"), ondelete="CASCADE"
+        ),
         sa.ForeignKeyConstraint(["term_id"], ["term.id"], name=op.f("fk_favourite_term_id_term"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_favourite")),
         sa.UniqueConstraint("person_id", "key", name=op.f("uq_favourite_person_id")),
@@ -88,8 +97,12 @@ def _create_term_link() -> None:
         sa.Column("target_id", Id, nullable=False),
         sa.Column("relation", sa.String(length=16), nullable=False),
         sa.CheckConstraint("relation in ('same', 'broader', 'narrower')", name=op.f("ck_term_link_relation")),
-        sa.ForeignKeyConstraint(["source_id"], ["term.id"], name=op.f("fk_term_link_source_id_term"), ondelete="CASCADE"),
-        sa.ForeignKeyConstraint(["target_id"], ["term.id"], name=op.f("fk_term_link_target_id_term"), ondelete="CASCADE"),
+        sa.ForeignKeyConstraint(
+            ["source_id"], ["term.id"], name=op.f("fk_term_link_source_id_term"), ondelete="CASCADE"
+        ),
+        sa.ForeignKeyConstraint(
+            ["target_id"], ["term.id"], name=op.f("fk_term_link_target_id_term"), ondelete="CASCADE"
+        ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_term_link")),
         sa.UniqueConstraint("source_id", "target_id", name=op.f("uq_term_link_source_id")),
     )

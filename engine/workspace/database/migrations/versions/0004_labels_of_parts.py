@@ -1,4 +1,4 @@
-"""Acts in the label log that name parts of images: points, boxes, outlines."""
+"""Add label events for parts of images: points, boxes, outlines."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -19,25 +19,31 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     connection = op.get_bind()
-    told = {number: (kind, undoes) for number, kind, undoes in
-            connection.execute(sa.select(event.c.number, event.c.kind, event.c.undoes))}
-    gone = {number for number in sorted(told) if told[number][0] == "part" or _undoes_one_of(number, told)}
-    for number in sorted(gone, reverse=True):  # an undo before what it undoes
+    event_by_number = {
+        number: (kind, undoes)
+        for number, kind, undoes in connection.execute(sa.select(event.c.number, event.c.kind, event.c.undoes))
+    }
+    gone = {
+        number
+        for number in sorted(event_by_number)
+        if event_by_number[number][0] == "part" or _undoes_one_of(number, event_by_number)
+    }
+    for number in sorted(gone, reverse=True):  # an undo before the event that it undoes
         connection.execute(event.delete().where(event.c.number == number))
     _rebuild(BEFORE)
 
 
-def _undoes_one_of(number: int, told: dict[int, tuple[str, int | None]]) -> bool:
-    """Whether an act takes back, through any number of undos, one that names parts."""
-    kind, undoes = told[number]
+def _undoes_one_of(number: int, event_by_number: dict[int, tuple[str, int | None]]) -> bool:
+    """Return whether an event undoes, directly or through other undo events, one that labels parts."""
+    kind, undoes = event_by_number[number]
     while kind == "undo" and undoes is not None:
-        kind, undoes = told[undoes]
+        kind, undoes = event_by_number[undoes]
     return kind == "part"
 
 
 def _rebuild(kinds: str) -> None:
-    """Another check of kinds. SQLite copies the table for that and refuses to drop one whose rows refer to each other,
-    so the references are set aside meanwhile."""
+    """Replace the check of kinds. SQLite copies the table for this and does not drop a table whose rows refer to each
+    other, so the references are removed temporarily."""
     connection = op.get_bind()
     undone = connection.execute(sa.select(event.c.number, event.c.undoes).where(event.c.undoes.is_not(None))).all()
     connection.execute(event.update().values(undoes=None))

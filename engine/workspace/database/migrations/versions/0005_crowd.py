@@ -1,4 +1,4 @@
-"""Asking a crowd: campaigns, tasks, workers, what they were shown and answered, and what was refused."""
+"""Add the tables of crowd campaigns: campaigns, tasks, workers, assignments, answers and rejected requests."""
 
 import sqlalchemy as sa
 from alembic import op
