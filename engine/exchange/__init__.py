@@ -1,15 +1,24 @@
-"""Between files from outside and the workspace: what metadata say of images, and what an import would do with them."""
+"""Import and export of metadata, labels, navigation and crowd answers in external formats."""
 
-from engine.exchange.biigle import read_biigle
-from engine.exchange.ifdo import read_ifdo
-from engine.exchange.imos import read_track
-from engine.exchange.plan import Plan, Wishes, make_plan
-from engine.exchange.records import ImageRecord, Reading
-from engine.exchange.sources import Source, read_source
-from engine.exchange.spreadsheet import read_spreadsheet
-from engine.exchange.survey import Survey, survey
+from benthoscope.engine.exchange.image_import.folder_scan import Survey, survey
+from benthoscope.engine.exchange.image_import.import_plan import ImportOptions, ImportPlan, make_plan
+from benthoscope.engine.exchange.image_import.sources import Source, read_source
+from benthoscope.engine.exchange.metadata.ifdo import read_ifdo
+from benthoscope.engine.exchange.metadata.tables import read_biigle, read_spreadsheet, read_track
+from benthoscope.engine.exchange.records import ImageRecord, Reading
 
 __all__ = [
-    "ImageRecord", "Plan", "Reading", "Source", "Survey", "Wishes", "make_plan", "read_biigle", "read_ifdo",
-    "read_source", "read_spreadsheet", "read_track", "survey",
+    "ImageRecord",
+    "ImportOptions",
+    "ImportPlan",
+    "Reading",
+    "Source",
+    "Survey",
+    "make_plan",
+    "read_biigle",
+    "read_ifdo",
+    "read_source",
+    "read_spreadsheet",
+    "read_track",
+    "survey",
 ]

@@ -1,4 +1,4 @@
-"""What leaves the workspace: images with the labels that hold, and the account of what a format could not carry."""
+"""The data of an export: images with their effective labels, and the report on what a format cannot store."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -7,49 +7,59 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any
 
-from engine.workspace import Image
-from engine.workspace.vocabularies import Term
+from benthoscope.engine.exchange.parsing.csv_output import is_formula
+from benthoscope.engine.workspace import Image
+from benthoscope.engine.workspace.labels.vocabularies import Term
 
-VERIFIED, BULK, PREDICTED = "verified", "bulk", "predicted"  # seen by a person, named unseen with others, by a model
+# checked by a person, given to many images without an individual look, or by a model
+VERIFIED, BULK, PREDICTED = "verified", "bulk", "predicted"
+DUBIOUS = "dubious"  # by a person or a model, but not confirmed: it needs a second look
 Place = tuple[str, str]  # collection, group
 
 
 @dataclass(frozen=True)
-class Said:
-    """A label: the term, who gave it when and why, and how sure it is."""
+class ExportLabel:
+    """A label: the term, the person, the time and reason, and the confidence."""
 
     term: Term
     vocabulary: str
     who: str
-    at: float                 # seconds since 1970 UTC
-    why: str                  # a reason of the label log
-    status: str               # verified, bulk or predicted
+    at: float  # seconds since 1970 UTC
+    why: str  # a reason of the label log
+    status: str  # verified, bulk, predicted or dubious
     confidence: float | None  # 0 to 1
 
 
 @dataclass(frozen=True)
-class PartSaid:
-    """A label of a part of an image; shapes and numbers as in engine.workspace.parts, in pixels."""
+class ExportAnnotation:
+    """A label of a part of an image. Shapes and numbers as in engine.workspace.labels.parts, in pixels."""
 
-    said: Said
+    label: ExportLabel
     shape: str
     numbers: tuple[float, ...]
 
 
 @dataclass(frozen=True)
-class Picture:
-    """An image with its place, its label, and the cluster it is in."""
+class ExportImage:
+    """An image with its position, its label and its cluster."""
 
     image: Image
     group: str
     collection: str
-    said: Said | None = None
-    parts: tuple[PartSaid, ...] = ()
+    label: ExportLabel | None = None
+    annotations: tuple[ExportAnnotation, ...] = ()
     cluster: int | None = None
     probability: float | None = None
 
     @property
-    def place(self) -> Place:
+    def given_label(self) -> ExportLabel:
+        """Return the label of an image that has one, such as those in `Outgoing.labelled`."""
+        if self.label is None:
+            raise ValueError(f"{self.image.path} has no label")
+        return self.label
+
+    @property
+    def group_key(self) -> Place:
         return self.collection, self.group
 
     @property
@@ -58,8 +68,8 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Track:
-    """The navigation file of a dive as it was imported."""
+class ExportTrack:
+    """The navigation file of a dive as imported."""
 
     name: str
     data: bytes
@@ -67,16 +77,16 @@ class Track:
 
 @dataclass(frozen=True)
 class Outgoing:
-    """Everything an export may need. `headers` are what an iFDO file said of a dive when it was imported, `fields` what
-    a person adds to the header now; `audits`, `refusals` and `past` count events no format has a place for."""
+    """All data of an export. `headers` are the iFDO headers of imported dives, `fields` header fields added by the
+    user; `audits`, `refusals` and `past` count events that no format can store."""
 
     title: str
     identity: str  # of the workspace
-    pictures: tuple[Picture, ...]
-    terms: Mapping[str, Sequence[Term]]  # vocabulary name: all of its terms, parents first
+    pictures: tuple[ExportImage, ...]
+    terms: Mapping[str, Sequence[Term]]  # vocabulary name: all its terms, parents first
     versions: Mapping[str, str] = field(default_factory=dict)
     headers: Mapping[Place, Mapping[str, Any]] = field(default_factory=dict)
-    tracks: Mapping[Place, Sequence[Track]] = field(default_factory=dict)
+    tracks: Mapping[Place, Sequence[ExportTrack]] = field(default_factory=dict)
     fields: Mapping[str, Any] = field(default_factory=dict)
     run: str = ""
     audits: int = 0
@@ -84,39 +94,58 @@ class Outgoing:
     past: int = 0
 
     @cached_property
-    def labelled(self) -> tuple[Picture, ...]:
-        return tuple(picture for picture in self.pictures if picture.said)
+    def labelled(self) -> tuple[ExportImage, ...]:
+        return tuple(picture for picture in self.pictures if picture.label)
 
     @cached_property
-    def all_said(self) -> tuple[Said, ...]:
-        """Of images and of their parts."""
-        return tuple(said for picture in self.pictures
-                     for said in (*([picture.said] if picture.said else []), *(part.said for part in picture.parts)))
+    def all_labels(self) -> tuple[ExportLabel, ...]:
+        """Return the labels of images and of their parts."""
+        return tuple(
+            label
+            for picture in self.pictures
+            for label in (
+                *([picture.label] if picture.label else []),
+                *(annotation.label for annotation in picture.annotations),
+            )
+        )
 
     @cached_property
     def used_terms(self) -> dict[int, tuple[str, Term]]:
-        """(vocabulary, term) of every term some label uses, by id, in the order of their paths."""
-        found = {said.term.id: (said.vocabulary, said.term) for said in self.all_said}
-        return dict(sorted(found.items(), key=lambda pair: (pair[1][0], pair[1][1].path)))
+        """Return (vocabulary, term) of each term in use, by id, sorted by path."""
+        terms = {label.term.id: (label.vocabulary, label.term) for label in self.all_labels}
+        return dict(sorted(terms.items(), key=lambda pair: (pair[1][0], pair[1][1].path)))
 
     @cached_property
-    def by_place(self) -> dict[Place, list[Picture]]:
-        found: dict[Place, list[Picture]] = {}
+    def by_group(self) -> dict[Place, list[ExportImage]]:
+        groups: dict[Place, list[ExportImage]] = {}
         for picture in self.pictures:
-            found.setdefault(picture.place, []).append(picture)
-        return found
+            groups.setdefault(picture.group_key, []).append(picture)
+        return groups
 
     @cached_property
     def keys(self) -> dict[int, str]:
-        """What formats that know file names call an image: its name, or its path where a dive has the name twice."""
-        names = Counter((picture.place, picture.name.lower()) for picture in self.pictures)
-        return {picture.image.id: picture.name if names[picture.place, picture.name.lower()] == 1
-                else picture.image.path for picture in self.pictures}
+        """Return the name of each image in formats that use file names: its name, or its path if a dive has the name
+        twice."""
+        names = Counter((picture.group_key, picture.name.lower()) for picture in self.pictures)
+        return {
+            picture.image.id: picture.name
+            if names[picture.group_key, picture.name.lower()] == 1
+            else picture.image.path
+            for picture in self.pictures
+        }
+
+    @cached_property
+    def formula_names(self) -> int:
+        """Return the number of names of images, dives, campaigns and classes that a spreadsheet would run as
+        formulas."""
+        names = {name for group_key in self.by_group for name in group_key}
+        terms = {text for _, term in self.used_terms.values() for text in (term.name, term.path[0])}
+        return sum(map(is_formula, (*self.keys.values(), *names, *terms)))
 
 
 @dataclass(frozen=True)
 class ExportFile:
-    """A file to be written; the chunks are made while it is."""
+    """A file to write. Its chunks are created while it is written."""
 
     name: str
     chunks: Iterable[bytes]
@@ -124,7 +153,7 @@ class ExportFile:
 
 @dataclass(frozen=True)
 class Loss:
-    """Something the workspace holds and the export does not, or not in full."""
+    """Something in the workspace that the export does not contain, or not completely."""
 
     what: str
     count: int
@@ -133,7 +162,7 @@ class Loss:
 
 @dataclass(frozen=True)
 class Written:
-    """What a format makes of it. `rows` counts labels written."""
+    """The files of a format. `rows` counts the written labels."""
 
     files: tuple[ExportFile, ...]
     rows: int
@@ -142,67 +171,77 @@ class Written:
 
 @dataclass(frozen=True)
 class ExportReport:
-    """What was written and what was left behind; kept beside the files."""
+    """The written files and the data not included; stored beside the files."""
 
     files: tuple[str, ...]
     rows: int
     losses: tuple[Loss, ...]
 
-    def told(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         return {"files": list(self.files), "rows": self.rows, "losses": [vars(loss) for loss in self.losses]}
 
 
 @dataclass(frozen=True)
 class Thing:
-    """Something that may be lost: what it is called and how many there are, among the labels that are written."""
+    """A kind of data that may be lost: its name, and a function that counts it among the written labels."""
 
-    what: str
-    count: Callable[[Outgoing, Sequence[Said]], int]
+    description: str
+    count: Callable[[Outgoing, Sequence[ExportLabel]], int]
 
 
 def losses(outgoing: Outgoing, carried: Iterable[str], why: str, *, special: Sequence[Loss] = ()) -> tuple[Loss, ...]:
-    """What of THINGS is there and not carried, with `special` ones of the format; those that concern nothing are left
+    """Return the THINGS that exist but are not `carried`, and `special` ones of the format. Kinds without data are left
     out."""
-    kept = frozenset(carried)
-    said = _written_labels(outgoing, kept)
-    lost = [Loss(thing.what, thing.count(outgoing, said), why) for name, thing in THINGS.items() if name not in kept]
+    carried_kinds = frozenset(carried)
+    labels = _written_labels(outgoing, carried_kinds)
+    lost = [
+        Loss(thing.description, thing.count(outgoing, labels), why)
+        for name, thing in THINGS.items()
+        if name not in carried_kinds
+    ]
     return tuple(loss for loss in (*special, *lost) if loss.count)
 
 
-def _written_labels(outgoing: Outgoing, kept: frozenset[str]) -> list[Said]:
-    """The labels whose details a format might carry: a lost label is counted once, not once for each detail."""
-    whole = [picture.said for picture in outgoing.labelled] if "whole" in kept else []
-    parts = [part.said for picture in outgoing.pictures for part in picture.parts] if "parts" in kept else []
-    return whole + parts
+def _written_labels(outgoing: Outgoing, carried: frozenset[str]) -> list[ExportLabel]:
+    """Return the labels whose details a format could store. A lost label is counted once, not once per detail."""
+    image_labels = [picture.given_label for picture in outgoing.labelled] if "whole" in carried else []
+    annotation_labels = (
+        [annotation.label for picture in outgoing.pictures for annotation in picture.annotations]
+        if "parts" in carried
+        else []
+    )
+    return image_labels + annotation_labels
 
 
-def _pictures(test: Callable[[Picture], Any]) -> Callable[[Outgoing, Sequence[Said]], int]:
+def _pictures(test: Callable[[ExportImage], Any]) -> Callable[[Outgoing, Sequence[ExportLabel]], int]:
     return lambda outgoing, _: sum(bool(test(picture)) for picture in outgoing.pictures)
 
 
-def _said(test: Callable[[Said], Any]) -> Callable[[Outgoing, Sequence[Said]], int]:
-    return lambda _, labels: sum(bool(test(said)) for said in labels)
+def _count_labels(test: Callable[[ExportLabel], Any]) -> Callable[[Outgoing, Sequence[ExportLabel]], int]:
+    return lambda _, labels: sum(bool(test(label)) for label in labels)
 
 
-def _once(count: Callable[[Outgoing], int]) -> Callable[[Outgoing, Sequence[Said]], int]:
+def _once(count: Callable[[Outgoing], int]) -> Callable[[Outgoing, Sequence[ExportLabel]], int]:
     return lambda outgoing, _: count(outgoing)
 
 
 THINGS = {
-    "unlabelled": Thing("images without a label", _pictures(lambda picture: not picture.said)),
+    "unlabelled": Thing("images without a label", _pictures(lambda picture: not picture.label)),
     "whole": Thing("labels of whole images", _once(lambda outgoing: len(outgoing.labelled))),
-    "parts": Thing("labels of points, boxes and outlines",
-                   _once(lambda outgoing: sum(len(picture.parts) for picture in outgoing.pictures))),
-    "paths": Thing("labels whose class has parents", _said(lambda said: len(said.term.path) > 1)),
-    "codes": Thing("labels whose class has a code", _said(lambda said: said.term.code)),
-    "vocabulary": Thing("names of vocabularies", lambda _, labels: len({said.vocabulary for said in labels})),
-    "who": Thing("labels with the person who gave them", _said(lambda said: said.who)),
-    "at": Thing("labels with the moment they were given", _said(lambda said: said.at)),
-    "why": Thing("labels with the reason they were given", _said(lambda said: said.why)),
-    "status": Thing("labels not verified one by one", _said(lambda said: said.status != VERIFIED)),
-    "confidence": Thing("labels with a confidence", _said(lambda said: said.confidence is not None)),
+    "parts": Thing(
+        "labels of points, boxes and outlines",
+        _once(lambda outgoing: sum(len(picture.annotations) for picture in outgoing.pictures)),
+    ),
+    "paths": Thing("labels whose class has parents", _count_labels(lambda label: len(label.term.path) > 1)),
+    "codes": Thing("labels whose class has a code", _count_labels(lambda label: label.term.code)),
+    "vocabulary": Thing("names of vocabularies", lambda _, labels: len({label.vocabulary for label in labels})),
+    "who": Thing("labels with their author", _count_labels(lambda label: label.who)),
+    "at": Thing("labels with their time", _count_labels(lambda label: label.at)),
+    "why": Thing("labels with their reason", _count_labels(lambda label: label.why)),
+    "status": Thing("labels not verified individually", _count_labels(lambda label: label.status != VERIFIED)),
+    "confidence": Thing("labels with a confidence", _count_labels(lambda label: label.confidence is not None)),
     "sha256": Thing("hashes of images", _once(lambda outgoing: len(outgoing.pictures))),
-    "group": Thing("dives or albums of images", _once(lambda outgoing: len(outgoing.by_place))),
+    "group": Thing("names of dives or albums", _once(lambda outgoing: len(outgoing.by_group))),
     "taken_at": Thing("times of images", _pictures(lambda picture: picture.image.taken_at is not None)),
     "position": Thing("positions of images", _pictures(lambda picture: picture.image.latitude is not None)),
     "depth": Thing("depths of images", _pictures(lambda picture: picture.image.depth is not None)),
@@ -211,5 +250,7 @@ THINGS = {
     "clusters": Thing("images with a cluster", _pictures(lambda picture: picture.cluster is not None)),
     "audits": Thing("audits of labels", _once(lambda outgoing: outgoing.audits)),
     "refusals": Thing("refused suggestions", _once(lambda outgoing: outgoing.refusals)),
-    "past": Thing("earlier acts: labels replaced, undone or taken away", _once(lambda outgoing: outgoing.past)),
+    "past": Thing("earlier events: labels replaced, undone or removed", _once(lambda outgoing: outgoing.past)),
 }
+# Things that our own table and iFDO files store: all except further metadata and the history.
+CARRIED_BY_TABLES = frozenset(THINGS) - {"details", "audits", "refusals", "past"}

@@ -1,7 +1,7 @@
-"""Labels in the tracks of IMOS and ACFR AUV dives: the integer column `label`, 0 where an image has none.
+"""Labels in the tracks of IMOS and ACFR AUV dives: the integer column `label`, 0 for images without a label.
 
-What the numbers mean stands above the header, where readers of tracks pass over free text. A track that was imported
-keeps its columns, its other cells and what stood above its header; of a dive without one a track is made.
+The meaning of the numbers is written above the header, where readers of tracks ignore free text. An imported track
+keeps its columns, its other cells and the text above its header. For a dive without a track, one is created.
 """
 
 import csv
@@ -10,39 +10,88 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from engine.exchange.cells import joined, parted, stamp
-from engine.exchange.file_names import file_name, unlike
-from engine.exchange.imos import FIRST, NO_LABEL, track_in
-from engine.exchange.label_records import LabelReading, LabelRecord
-from engine.exchange.outgoing import ExportFile, Loss, Outgoing, Picture, Track, Written, losses
-from engine.exchange.records import Complaints
-from engine.exchange.tables import Table, decoded, sniffed
+from benthoscope.engine.exchange.labels.export_model import (
+    ExportFile,
+    ExportImage,
+    ExportTrack,
+    Loss,
+    Outgoing,
+    Written,
+    losses,
+)
+from benthoscope.engine.exchange.labels.records import LabelReading, LabelRecord
+from benthoscope.engine.exchange.metadata.tables import FIRST, NO_LABEL, track_in
+from benthoscope.engine.exchange.parsing.csv_output import (
+    csv_bytes,
+    file_name,
+    guarded,
+    is_formula,
+    stamp,
+    unguarded,
+    unlike,
+)
+from benthoscope.engine.exchange.parsing.tables import Table, decoded, sniffed
+from benthoscope.engine.exchange.records import Complaints
+from benthoscope.engine.term_path import joined, parted
 
-HEADER = ("year", "month", "day", "hour", "minute", "second", "latitude", "longitude", "depth", "roll", "pitch",
-          "heading", "altitude", "leftimage", "rightimage", "label")
+HEADER = (
+    "year",
+    "month",
+    "day",
+    "hour",
+    "minute",
+    "second",
+    "latitude",
+    "longitude",
+    "depth",
+    "roll",
+    "pitch",
+    "heading",
+    "altitude",
+    "leftimage",
+    "rightimage",
+    "label",
+)
 TITLE, DIVE, MEANS = "Labels by Benthoscope", "labels of dive", "label"
-CARRIED = frozenset({"unlabelled", "whole", "paths", "vocabulary", "codes", "group", "taken_at", "position", "depth",
-                     "altitude"})
+CARRIED = frozenset(
+    {"unlabelled", "whole", "paths", "vocabulary", "codes", "group", "taken_at", "position", "depth", "altitude"}
+)
 
 
 def write_tracks(outgoing: Outgoing) -> Written:
-    """A track for every dive; a number means the same class in all of them."""
-    of_images = {picture.said.term.id for picture in outgoing.labelled}
+    """Write a track per dive. A number has the same meaning in all of them."""
+    of_images = {picture.given_label.term.id for picture in outgoing.labelled}
     used = [term_id for term_id in outgoing.used_terms if term_id in of_images]
     numbers = {term_id: number for number, term_id in enumerate(used, 1)}
-    legend = [[f"{MEANS} {numbers[term_id]}", joined(outgoing.used_terms[term_id][1].path),
-               outgoing.used_terms[term_id][0], outgoing.used_terms[term_id][1].code or ""] for term_id in numbers]
-    made = [made for place in outgoing.by_place for made in _of_dive(outgoing, place, numbers, legend)]
+    legend = [
+        [
+            f"{MEANS} {numbers[term_id]}",
+            joined(outgoing.used_terms[term_id][1].path),
+            outgoing.used_terms[term_id][0],
+            outgoing.used_terms[term_id][1].code or "",
+        ]
+        for term_id in numbers
+    ]
+    made = [made for group_key in outgoing.by_group for made in _of_dive(outgoing, group_key, numbers, legend)]
     names = unlike(name for name, _, _ in made)
     written = {number for _, _, images in made for number in images}
     lost = sum(picture.image.id not in written for picture in outgoing.labelled)
     special = (
-        Loss("labels of images their dive's track does not name", lost, "the track is kept as it was imported"),
-        Loss("images without time or place", sum(_is_nowhere(picture) for picture in outgoing.pictures),
-             "a track goes by time and place; their cells are empty"))
+        Loss("labels of images that the track of their dive does not contain", lost, "imported tracks keep their rows"),
+        Loss(
+            "images without time or place",
+            sum(_is_nowhere(picture) for picture in outgoing.pictures),
+            "a track lists images by time and position; their cells are empty",
+        ),
+        Loss(
+            "file names that a spreadsheet would run as formulas",
+            sum(map(_is_risky, outgoing.pictures)),
+            "tracks contain the exact file names; do not open them in a spreadsheet",
+        ),
+    )
     files = tuple(ExportFile(name, [data]) for name, (_, data, _) in zip(names, made, strict=True))
-    why = "a track has a number for each image, and no more"
-    carried = CARRIED | ({"details"} if outgoing.by_place.keys() <= outgoing.tracks.keys() else set())
+    why = "a track has only one number per image"
+    carried = CARRIED | ({"details"} if outgoing.by_group.keys() <= outgoing.tracks.keys() else set())
     return Written(files, len(outgoing.labelled) - lost, losses(outgoing, carried, why, special=special))
 
 
@@ -52,8 +101,9 @@ def is_labelled_track(table: Table) -> bool:
 
 
 def read_track_labels(table: Table, *, source: str) -> LabelReading:
-    """Of tracks whose numbers are explained above the header; other numbers are clusters, and counted."""
+    """Read tracks whose numbers are explained above the header. Other numbers are clusters and are only counted."""
     track, complaints = track_in(table), Complaints(source)
+    assert track is not None  # `is_labelled_track` was asked before
     legend, dive = _legend(table), _dive(table)
     columns = {name.strip().lower(): at for at, name in reversed(list(enumerate(track.header)))}
     records, unexplained = [], 0
@@ -63,27 +113,38 @@ def read_track_labels(table: Table, *, source: str) -> LabelReading:
             records.append(LabelRecord(image, **legend[number], **dive))
         elif number and number not in map(str, NO_LABEL):
             unexplained += 1
-    lines = [f"{source}: numbers of {unexplained:,} images mean nothing we know"] if unexplained else []
+    lines = [f"{source}: numbers of {unexplained:,} images have no known meaning"] if unexplained else []
     return LabelReading(tuple(records), (*table.problems, *complaints.problems()), tuple(lines))
 
 
-def _is_nowhere(picture: Picture) -> bool:
+def _is_nowhere(picture: ExportImage) -> bool:
     return picture.image.taken_at is None or picture.image.latitude is None
 
 
-def _of_dive(outgoing: Outgoing, place: tuple[str, str], numbers: Mapping[int, int], legend: Sequence[Sequence[str]]
-             ) -> list[tuple[str, bytes, set[int]]]:
-    """(file name, content, ids of the images it names) of every track of a dive."""
-    pictures = outgoing.by_place[place]
-    above = [[TITLE], [DIVE, place[1], place[0]], *legend]
-    found = [_filled(track, pictures, numbers, above) for track in outgoing.tracks.get(place, ())]
-    return found or [(f"{file_name(place[1])}_latlong.csv", _made(pictures, numbers, above),
-                      {picture.image.id for picture in pictures})]
+def _is_risky(picture: ExportImage) -> bool:
+    return is_formula(picture.name)
 
 
-def _filled(track: Track, pictures: Sequence[Picture], numbers: Mapping[int, int], above: Sequence[Sequence[str]]
-            ) -> tuple[str, bytes, set[int]]:
-    """The track with its column `label` filled, added where it had none."""
+def _of_dive(
+    outgoing: Outgoing, group_key: tuple[str, str], numbers: Mapping[int, int], legend: Sequence[Sequence[str]]
+) -> list[tuple[str, bytes, set[int]]]:
+    """Return (file name, content, ids of the images it contains) of each track of a dive."""
+    pictures = outgoing.by_group[group_key]
+    above = [list(map(guarded, cells)) for cells in ([TITLE], [DIVE, group_key[1], group_key[0]], *legend)]
+    tracks = [_filled(track, pictures, numbers, above) for track in outgoing.tracks.get(group_key, ())]
+    return tracks or [
+        (
+            f"{file_name(group_key[1])}_latlong.csv",
+            _made(pictures, numbers, above),
+            {picture.image.id for picture in pictures},
+        )
+    ]
+
+
+def _filled(
+    track: ExportTrack, pictures: Sequence[ExportImage], numbers: Mapping[int, int], above: Sequence[list[str]]
+) -> tuple[str, bytes, set[int]]:
+    """Return the track with values in its column `label`, which is added if missing."""
     text, _ = decoded(track.data, track.name, Complaints(track.name))
     delimiter = sniffed(text)
     rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
@@ -94,57 +155,74 @@ def _filled(track: Track, pictures: Sequence[Picture], numbers: Mapping[int, int
     named, out = set(), [cells for cells in rows[:start] if not _is_ours(cells)]
     out += above
     out.append(_with_cell(rows[start], at_label, rows[start][at_label] if at_label < len(header) else MEANS))
-    for cells in rows[start + 1:]:
+    for cells in rows[start + 1 :]:
         picture = by_stem.get(PurePosixPath(_cell(cells, at_image).replace("\\", "/")).stem.lower())
         named |= {picture.image.id} if picture else set()
         out.append(_with_cell(cells, at_label, str(_number(picture, numbers))) if any(cells) else cells)
-    return PurePosixPath(track.name).name, _written(out, delimiter), named
+    return PurePosixPath(track.name).name, csv_bytes(out, delimiter), named
 
 
-def _made(pictures: Sequence[Picture], numbers: Mapping[int, int], above: Sequence[Sequence[str]]) -> bytes:
-    ordered = sorted(pictures, key=lambda picture: (picture.image.taken_at is None, picture.image.taken_at or 0.0,
-                                                    picture.image.path))
-    return _written([*above, HEADER, *(_row(picture, numbers) for picture in ordered)], ",")
+def _made(pictures: Sequence[ExportImage], numbers: Mapping[int, int], above: Sequence[Sequence[str]]) -> bytes:
+    ordered = sorted(
+        pictures,
+        key=lambda picture: (picture.image.taken_at is None, picture.image.taken_at or 0.0, picture.image.path),
+    )
+    return csv_bytes([*above, HEADER, *(_row(picture, numbers) for picture in ordered)])
 
 
-def _row(picture: Picture, numbers: Mapping[int, int]) -> tuple[Any, ...]:
-    image, taken = picture.image, picture.image.taken_at
-    when = ("",) * 6 if taken is None else (
-        *(int(part) for part in stamp(taken, "%Y %m %d %H %M").split()), stamp(taken, "%S.%f"))
+def _row(picture: ExportImage, numbers: Mapping[int, int]) -> tuple[Any, ...]:
+    image, timestamp = picture.image, picture.image.taken_at
+    when = (
+        ("",) * 6
+        if timestamp is None
+        else (*(int(number) for number in stamp(timestamp, "%Y %m %d %H %M").split()), stamp(timestamp, "%S.%f"))
+    )
     angles = (image.details.get(name) for name in ("roll", "pitch", "heading"))
-    return (*when, image.latitude, image.longitude, image.depth, *angles, image.altitude, picture.name,
-            image.details.get("twin", ""), _number(picture, numbers))
+    return (
+        *when,
+        image.latitude,
+        image.longitude,
+        image.depth,
+        *angles,
+        image.altitude,
+        picture.name,
+        image.details.get("twin", ""),
+        _number(picture, numbers),
+    )
 
 
-def _number(picture: Picture | None, numbers: Mapping[int, int]) -> int:
-    return numbers[picture.said.term.id] if picture and picture.said else NO_LABEL[0]
+def _number(picture: ExportImage | None, numbers: Mapping[int, int]) -> int:
+    return numbers[picture.label.term.id] if picture and picture.label else NO_LABEL[0]
 
 
 def _with_cell(cells: Sequence[str], at: int, cell: str) -> list[str]:
     filled = [*cells, *[""] * (at + 1 - len(cells))]
-    return [*filled[:at], cell, *filled[at + 1:]]
+    return [*filled[:at], cell, *filled[at + 1 :]]
 
 
 def _is_ours(cells: Sequence[str]) -> bool:
-    """Whether a row above the header is the explanation of an earlier export."""
+    """Return whether a row above the header is the explanation of an earlier export."""
     first = cells[0] if cells else ""
     return first in (TITLE, DIVE) or (first.startswith(f"{MEANS} ") and first.removeprefix(f"{MEANS} ").isdecimal())
 
 
 def _legend(table: Table) -> dict[str, dict[str, Any]]:
-    """What each number means, by the rows above the header."""
-    found: dict[str, dict[str, Any]] = {}
+    """Return the meaning of each number, from the rows above the header."""
+    legend: dict[str, dict[str, Any]] = {}
     for cells in _above(table):
         if _is_ours(cells) and cells[0] not in (TITLE, DIVE) and len(cells) > 1:
-            found[cells[0].removeprefix(f"{MEANS} ")] = {
-                "path": parted(cells[1]), "vocabulary": _cell(cells, 2) or None, "code": _cell(cells, 3) or None}
-    return found
+            legend[cells[0].removeprefix(f"{MEANS} ")] = {
+                "path": parted(unguarded(cells[1])),
+                "vocabulary": _cell(cells, 2) or None,
+                "code": _cell(cells, 3) or None,
+            }
+    return legend
 
 
-def _dive(table: Table) -> dict[str, str | None]:
-    """The dive and its campaign, where an export of ours says them."""
-    told = next((cells for cells in _above(table) if cells[0] == DIVE), ())
-    return {"group": _cell(told, 1) or None, "collection": _cell(told, 2) or None}
+def _dive(table: Table) -> dict[str, Any]:
+    """Return the dive and its campaign from the rows of an earlier export."""
+    dive_cells = next((cells for cells in _above(table) if cells[0] == DIVE), ())
+    return {"group": _cell(dive_cells, 1) or None, "collection": _cell(dive_cells, 2) or None}
 
 
 def _above(table: Table) -> Iterator[Sequence[str]]:
@@ -155,10 +233,4 @@ def _above(table: Table) -> Iterator[Sequence[str]]:
 
 
 def _cell(cells: Sequence[str], at: int) -> str:
-    return cells[at].strip() if at < len(cells) else ""
-
-
-def _written(rows: Sequence[Sequence[Any]], delimiter: str) -> bytes:
-    text = io.StringIO()
-    csv.writer(text, delimiter=delimiter, lineterminator="\r\n").writerows(rows)
-    return text.getvalue().encode("utf-8", "backslashreplace")
+    return unguarded(cells[at].strip()) if at < len(cells) else ""

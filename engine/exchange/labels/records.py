@@ -1,28 +1,28 @@
-"""What an importer of labels makes of a file from outside."""
+"""Records that importers create from label files."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from engine.exchange import values
-from engine.exchange.moments import moment
-from engine.exchange.outgoing import BULK, PREDICTED, VERIFIED
-from engine.exchange.records import Complaints
-from engine.problems import Problem
-from engine.workspace.vocabularies import NewTerm
+from benthoscope.engine.exchange.labels.export_model import BULK, DUBIOUS, PREDICTED, VERIFIED
+from benthoscope.engine.exchange.parsing import values
+from benthoscope.engine.exchange.parsing.values import moment
+from benthoscope.engine.exchange.records import Complaints
+from benthoscope.engine.problems import Problem
+from benthoscope.engine.workspace.labels.vocabularies import NewTerm
 
-STATES = (VERIFIED, BULK, PREDICTED)
+STATES = (VERIFIED, BULK, PREDICTED, DUBIOUS)
 
 
 @dataclass(frozen=True)
 class LabelRecord:
-    """One label, its image and class named as the source names them; None where it says nothing.
+    """One label, with its image and class named as in the source; None for missing values.
 
-    With a shape it is the label of a part of the image (see engine.workspace.parts), in pixels, or where `relative` in
-    shares of the image's width and height.
+    With a shape, it is the label of a part of the image (see engine.workspace.labels.parts), in pixels or, if
+    `relative`, in fractions of the image's width and height.
     """
 
     image: str
-    path: tuple[str, ...]           # of the class from the root down; one name where the source knows no more
+    path: tuple[str, ...]  # of the class, from the root down; a single name if the source has no more
     group: str | None = None
     collection: str | None = None
     sha256: str | None = None
@@ -40,7 +40,7 @@ class LabelRecord:
 
 @dataclass(frozen=True)
 class LabelReading:
-    """The labels of one file; `vocabularies` are class lists it brings, name: (version, terms)."""
+    """The labels of one file. `vocabularies` are the class lists it contains, name: (version, terms)."""
 
     records: tuple[LabelRecord, ...] = ()
     problems: tuple[Problem, ...] = ()
@@ -48,33 +48,42 @@ class LabelReading:
     vocabularies: Mapping[str, tuple[str, Sequence[NewTerm]]] = field(default_factory=dict)
 
 
-def confidence_in(value: object, place: str, complaints: Complaints) -> float | None:
-    """A share from 0 to 1, or None."""
+def confidence_in(value: object, location: str, complaints: Complaints) -> float | None:
+    """Return a confidence from 0 to 1, or None."""
     try:
-        found = values.number(value)
+        share = values.number(value)
     except ValueError as error:
-        complaints.add(place, f"confidence: {error}", "give a share from 0 to 1", "confidences that cannot be used")
+        complaints.add(location, f"confidence: {error}", "use a number from 0 to 1", "invalid confidences")
         return None
-    if found is not None and not 0 <= found <= 1:
-        complaints.add(place, f"a confidence of {found:g}", "give a share from 0 to 1", "confidences beyond 0 to 1")
+    if share is not None and not 0 <= share <= 1:
+        complaints.add(
+            location, f"has a confidence of {share:g}", "use a number from 0 to 1", "confidences outside 0 to 1"
+        )
         return None
-    return found
+    return share
 
 
-def moment_in(value: object, place: str, complaints: Complaints) -> float | None:
+def moment_in(value: object, location: str, complaints: Complaints) -> float | None:
     try:
         return moment(value)
     except ValueError as error:
-        complaints.add(place, str(error), "use 2019-05-13 13:14:15, in UTC", "times that cannot be used")
+        complaints.add(location, str(error), "use 2019-05-13 13:14:15, in UTC", "invalid times")
         return None
 
 
-def number_in(value: object, place: str, complaints: Complaints) -> float | None:
+def number_in(value: object, location: str, complaints: Complaints) -> float | None:
     try:
         return values.number(value)
     except ValueError as error:
-        complaints.add(place, str(error), "give a plain number", "numbers that cannot be used")
+        complaints.add(location, str(error), "give a plain number", "invalid numbers")
         return None
+
+
+def complete(numbers: Iterable[float | None]) -> tuple[float, ...]:
+    """Return the numbers, or () if one of them is missing."""
+    values = tuple(numbers)
+    known = tuple(number for number in values if number is not None)
+    return known if len(known) == len(values) else ()
 
 
 def state_in(value: str | None) -> str | None:
@@ -82,5 +91,5 @@ def state_in(value: str | None) -> str | None:
 
 
 def worded(value: str | None) -> str | None:
-    """The text of a cell, None for an empty one."""
+    """Return the text of a cell, None for an empty one."""
     return value if value and value.strip() else None

@@ -1,7 +1,7 @@
-"""JSON and YAML from bytes nobody has vouched for.
+"""Read JSON and YAML from untrusted bytes.
 
-The YAML library overruns the machine's stack on deep nesting and multiplies aliases without limit, so its events are
-counted before anything is built. Every YAML scalar stays text: `12:30:45` must not become a number, nor `no` False.
+The YAML library overflows the stack on deep nesting and expands aliases without limit, so its events are counted before
+anything is built. All YAML scalars stay text: `12:30:45` must not become a number, nor `no` False.
 """
 
 import json
@@ -10,22 +10,23 @@ from typing import Any
 
 import yaml
 
-from engine.exchange.records import Complaints
-from engine.exchange.tables import decoded
-from engine.problems import BadInput, fail
+from benthoscope.engine.exchange.parsing.tables import decoded
+from benthoscope.engine.exchange.records import Complaints
+from benthoscope.engine.problems import BadInput, fail
 
-DEEPEST = 60              # an iFDO file nests 7 deep
-UNSTORABLE = re.compile(r"\\(u[dD][89a-fA-F]|u0000|x00|0)")  # escapes of halves of characters, and of NUL
-MOST_NODES = 10_000_000   # 100,000 images of 50 fields each
+DOCUMENTS = frozenset({".json", ".yaml", ".yml", ".ifdo"})  # suffixes of the files that are read here
+DEEPEST = 60  # an iFDO file nests 7 deep
+UNSTORABLE = re.compile(r"\\(u[dD][89a-fA-F]|u0000|x00|0)")  # escapes of unpaired surrogates and of NUL
+MOST_NODES = 10_000_000  # 100,000 images of 50 fields each
 
 
 def read_document(data: bytes, *, source: str, complaints: Complaints) -> Any:
-    """The document's value: dicts, lists, text, numbers, None. BadInput says where it cannot be read."""
+    """Return the document's value: dicts, lists, text, numbers, None. Raises BadInput with the position of an error."""
     text, _ = decoded(data, source, complaints)
     try:
-        found = _json(text, source) if text.lstrip()[:1] in ("{", "[") else _yaml(text, source)
-        return _storable(found) if UNSTORABLE.search(text) else found
-    except (RecursionError, ValueError) as error:  # nested too deep, or a number of thousands of digits
+        document = _json(text, source) if text.lstrip()[:1] in ("{", "[") else _yaml(text, source)
+        return _storable(document) if UNSTORABLE.search(text) else document
+    except (RecursionError, ValueError) as error:  # nested too deep, or a number with thousands of digits
         if isinstance(error, BadInput):
             raise
         raise _broken(source, "", str(error)) from error
@@ -33,7 +34,7 @@ def read_document(data: bytes, *, source: str, complaints: Complaints) -> Any:
 
 def _json(text: str, source: str) -> Any:
     try:
-        return json.loads(text, parse_constant=lambda name: None)  # NaN and Infinity, which JSON does not have
+        return json.loads(text, parse_constant=lambda name: None)  # NaN and Infinity, which are not JSON
     except json.JSONDecodeError as error:
         if _looks_like_flow_yaml(text):
             return _yaml(text, source)
@@ -41,7 +42,7 @@ def _json(text: str, source: str) -> Any:
 
 
 def _storable(value: Any) -> Any:
-    """The value with its texts as databases take them."""
+    """Return the value with texts that databases can store."""
     if isinstance(value, str):
         return value.replace("\0", "").encode("utf-8", "replace").decode()
     if isinstance(value, dict):
@@ -50,7 +51,7 @@ def _storable(value: Any) -> Any:
 
 
 def _looks_like_flow_yaml(text: str) -> bool:
-    """YAML's braces hold unquoted names; JSON's never do."""
+    """Return whether the braces are YAML's, which contain unquoted names, unlike those of JSON."""
     return text.lstrip()[1:].lstrip()[:1] not in ('"', "{", "[", "}", "]")
 
 
@@ -60,12 +61,12 @@ def _yaml(text: str, source: str) -> Any:
         return yaml.load(text, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        said = getattr(error, "problem", None) or str(error)
-        raise _broken(source, f"line {mark.line + 1}" if mark else "", said) from error
+        reason = getattr(error, "problem", None) or str(error)
+        raise _broken(source, f"line {mark.line + 1}" if mark else "", reason) from error
 
 
 def _check(text: str, source: str) -> None:
-    """Refuses documents nested too deep or, with their aliases written out, too large."""
+    """Raise for documents that are nested too deep or, with expanded aliases, too large."""
     open_nodes: list[list] = [[None, 0]]  # anchor and size of each node not yet closed
     sizes: dict[str, int | None] = {}
     for event in yaml.parse(text, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader)):
@@ -88,6 +89,6 @@ def _check(text: str, source: str) -> None:
             raise _broken(source, f"line {event.start_mark.line + 1}", "nested too deep or far too large")
 
 
-def _broken(source: str, place: str, said: str) -> BadInput:
-    told = " ".join(said.split())[:150]
-    return fail(f"{source} {place}".strip(), f"cannot be read ({told})", "save it anew as JSON or YAML")
+def _broken(source: str, location: str, reason: str) -> BadInput:
+    short_reason = " ".join(reason.split())[:150]
+    return fail(f"{source} {location}".strip(), f"cannot be read ({short_reason})", "save it again as JSON or YAML")

@@ -1,4 +1,4 @@
-"""Importers: what every kind of metadata file says of its images, and what is wrong in it."""
+"""Importers: values and problems in all kinds of metadata files."""
 
 import json
 import math
@@ -9,11 +9,16 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.exchange import biigle, ifdo, imos, moments, spreadsheet, values
-from engine.exchange.columns import corrected, guessed
-from engine.exchange.sources import BIIGLE, IFDO, SPREADSHEET, TRACK, read_source
-from engine.exchange.tables import read_table
-from engine.problems import BadInput
+from benthoscope.engine.exchange.image_import.sources import BIIGLE, IFDO, SPREADSHEET, TRACK, read_source
+from benthoscope.engine.exchange.metadata import ifdo
+from benthoscope.engine.exchange.metadata import tables as biigle
+from benthoscope.engine.exchange.metadata import tables as imos
+from benthoscope.engine.exchange.metadata import tables as spreadsheet
+from benthoscope.engine.exchange.metadata.columns import corrected, guessed
+from benthoscope.engine.exchange.parsing import values
+from benthoscope.engine.exchange.parsing import values as moments
+from benthoscope.engine.exchange.parsing.tables import read_table
+from benthoscope.engine.problems import BadInput
 
 NOON = datetime(2019, 5, 13, 12, 0, tzinfo=UTC).timestamp()
 
@@ -38,7 +43,7 @@ NOON = datetime(2019, 5, 13, 12, 0, tzinfo=UTC).timestamp()
         (math.nan, None),
     ],
 )
-def test_numbers_are_read_as_people_write_them(written, read):
+def test_numbers_are_read_in_common_notations(written, read):
     assert values.number(written) == read
 
 
@@ -62,7 +67,7 @@ def test_numbers_are_read_as_people_write_them(written, read):
         10**400,
     ],
 )
-def test_what_is_no_number_is_refused_in_words(written):
+def test_invalid_numbers_give_a_clear_error(written):
     with pytest.raises(ValueError, match="number"):
         values.number(written)
 
@@ -85,7 +90,7 @@ def test_latitudes_are_read_in_every_notation(written, read):
 
 
 @pytest.mark.parametrize("written", ["95", "-90.1", "151.2", "33°75'S", "33°30'36\"W", "north"])
-def test_a_latitude_that_is_not_on_earth_is_refused(written):
+def test_a_latitude_that_is_not_on_earth_is_rejected(written):
     with pytest.raises(ValueError, match=r"Earth|angle|number"):
         values.latitude(written)
 
@@ -97,8 +102,8 @@ def test_longitudes_counted_all_the_way_round_are_brought_to_half_circles():
 @pytest.mark.parametrize("degrees", [0.0, 0.5, 33.51, 89.999999, 90.0])
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_latitude_survives_being_written_in_minutes_and_seconds(degrees, sign):
-    whole, rest = divmod(degrees * 60, 1)
-    written = f"{int(whole) // 60}°{int(whole) % 60}'{rest * 60:.9f}\"{'N' if sign > 0 else 'S'}"
+    complete, remaining = divmod(degrees * 60, 1)
+    written = f"{int(complete) // 60}°{int(complete) % 60}'{remaining * 60:.9f}\"{'N' if sign > 0 else 'S'}"
     assert values.latitude(written) == pytest.approx(sign * degrees, abs=1e-9)
 
 
@@ -129,7 +134,7 @@ def test_a_depth_may_be_counted_downwards_or_upwards():
         "2019-05-13 12:00:00.000000",
     ],
 )
-def test_moments_are_read_as_people_and_programs_write_them(written):
+def test_times_are_read_in_common_notations(written):
     assert moments.moment(written) == NOON
 
 
@@ -149,8 +154,8 @@ def test_moments_are_read_as_people_and_programs_write_them(written):
         "x" * 500,
     ],
 )
-def test_what_is_no_moment_is_refused_in_words(written):
-    with pytest.raises(ValueError, match=r"no time|cannot be right"):
+def test_invalid_times_give_a_clear_error(written):
+    with pytest.raises(ValueError, match=r"not a time|cannot be right"):
         moments.moment(written)
 
 
@@ -166,17 +171,17 @@ def test_every_iso_moment_is_read_back(moment):
 
 
 @given(st.text(max_size=60))
-def test_any_text_gives_a_moment_nothing_or_one_reason(text):
+def test_any_text_gives_a_time_none_or_a_clear_error(text):
     for read in (moments.moment, values.number, values.latitude, values.longitude, values.depth):
         try:
-            found = read(text)
+            table_read = read(text)
         except ValueError as error:
             assert str(error) and "\n" not in str(error)
         else:
-            assert found is None or math.isfinite(found)
+            assert table_read is None or math.isfinite(table_read)
 
 
-def test_dates_tell_whether_the_day_comes_first():
+def test_the_order_of_day_and_month_is_found_from_dates():
     assert moments.is_day_first(["03/04/2019", "13/04/2019"]) is True
     assert moments.is_day_first(["03/04/2019", "03/14/2019"]) is False
     assert moments.is_day_first(["03/04/2019"]) is None
@@ -194,7 +199,7 @@ def test_dates_tell_whether_the_day_comes_first():
         ("20191399_999999.jpg", None, False),
     ],
 )
-def test_file_names_hold_moments(name, moment, sure):
+def test_times_are_read_from_file_names(name, moment, sure):
     assert moments.moment_in_name(name) == (moment, sure)
 
 
@@ -214,7 +219,7 @@ ROW = f"2011,5,26,4,25,55.415,-33.5,151.2,25.3,0.01,0.02,1.5,2.1,{PAIR},7"
 
 def test_a_track_gives_time_place_depth_and_altitude_of_each_pair():
     (record,) = imos.read_track(track(ROW), source="t.csv").records
-    assert (record.image, record.twin) == tuple(PAIR.split(","))
+    assert (record.image, record.paired_image) == tuple(PAIR.split(","))
     assert record.taken_at == pytest.approx(TRIGGERED)
     assert (record.latitude, record.longitude, record.depth, record.altitude) == (-33.5, 151.2, 25.3, 2.1)
     assert record.details == {"roll": 0.01, "pitch": 0.02, "heading": 1.5, "cluster_label": 7}
@@ -269,8 +274,8 @@ def test_measures_that_are_missing_are_no_problem():
     assert (reading.records[0].depth, reading.records[0].altitude, reading.problems) == (None, None, ())
 
 
-def test_a_file_that_is_no_track_says_what_it_needs():
-    with pytest.raises(BadInput, match=r"t\.csv: is no AUV track; it needs the columns day, latitude, leftimage"):
+def test_a_file_that_is_not_a_track_gives_the_required_columns():
+    with pytest.raises(BadInput, match=r"t\.csv: is not an AUV track; it needs the columns day, latitude, leftimage"):
         imos.read_track(b"year,month\n2011,5\n", source="t.csv")
 
 
@@ -300,7 +305,7 @@ def test_a_latitude_without_a_longitude_is_no_position():
     assert record.latitude is None
 
 
-def test_a_height_above_the_sea_is_no_depth():
+def test_a_height_above_the_sea_is_not_a_depth():
     (record,) = biigle.read_biigle(b"file,gps_altitude\na.jpg,30\n", source="m.csv").records
     assert record.depth is None and record.details == {"elevation": 30}
 
@@ -366,7 +371,7 @@ def test_a_table_without_header_is_understood_by_what_its_cells_hold():
     assert [(record.image, record.latitude) for record in reading.records] == [("a.jpg", 1), ("b.jpg", 3)]
 
 
-def test_corrections_win_over_guesses_and_say_when_a_column_is_not_there():
+def test_corrections_override_guesses_and_unknown_columns_are_errors():
     header = ("file", "depth", "temp")
     assert corrected(guessed(header), header, {"depth": "altitude"}) == {"file": "image", "depth": "altitude"}
     assert corrected(guessed(header), header, {"temp": "depth"}) == {"file": "image", "temp": "depth"}
@@ -376,7 +381,7 @@ def test_corrections_win_over_guesses_and_say_when_a_column_is_not_there():
         corrected({}, header, {"depth": "depht"})
 
 
-def test_columns_nobody_knows_are_kept_and_dropped_ones_are_not():
+def test_unknown_columns_are_kept_and_dropped_ones_are_not():
     (record,) = table("file,site,code,secret\na.jpg,Reef,007,x\n", corrections={"secret": "drop"}).records
     assert record.details == {"site": "Reef", "code": "007"}
 
@@ -386,16 +391,18 @@ def test_date_and_time_in_two_columns_belong_together():
     assert record.taken_at == NOON
 
 
-def test_month_first_dates_are_told_by_the_whole_column():
+def test_month_first_dates_are_recognised_from_the_whole_column():
     first, second = table("file,date\na.jpg,05/13/2019 12:00\nb.jpg,03/04/2019\n").records
     assert first.taken_at == NOON
     assert second.taken_at == datetime(2019, 3, 4, tzinfo=UTC).timestamp()
 
 
-def test_dates_that_tell_no_day_from_month_are_said_so():
+def test_ambiguous_dates_are_reported():
     reading = table("file,date\na.jpg,03/04/2019\n")
     assert reading.records[0].taken_at == datetime(2019, 4, 3, tzinfo=UTC).timestamp()
-    assert "does not tell days from months; read as day/month/year" in str(reading.problems[0])
+    assert "has dates with an unclear order of day and month; they were read as day/month/year" in str(
+        reading.problems[0]
+    )
 
 
 @pytest.mark.parametrize(
@@ -405,10 +412,10 @@ def test_paths_are_cleaned(path):
     assert table(f"file,lat,lon\n{path},1,2\n").records[0].image.endswith("data/dive1/a.jpg")
 
 
-def test_rows_that_name_no_image_are_listed():
+def test_rows_without_an_image_are_listed():
     reading = table("file,lat,lon\n,1,2\na.jpg,1,2\n")
     assert len(reading.records) == 1
-    assert str(reading.problems[0]) == "m.csv line 2: names no image; fill in the file name"
+    assert str(reading.problems[0]) == "m.csv line 2: has no image; fill in the file name"
 
 
 def test_many_problems_of_one_kind_become_a_count():
@@ -417,12 +424,12 @@ def test_many_problems_of_one_kind_become_a_count():
     assert "4,900 more like this" in str(reading.problems[-1])
 
 
-def test_a_table_without_a_column_of_images_says_how_to_name_it():
-    with pytest.raises(BadInput, match="no column names the images; say which one does: --mapping COLUMN=image"):
+def test_a_table_without_an_image_column_gives_the_remedy():
+    with pytest.raises(BadInput, match="cannot find the column of the images; give it: --mapping COLUMN=image"):
         table("a,b\n1,2\n")
 
 
-def test_a_fix_of_zero_zero_is_no_position():
+def test_a_fix_of_zero_zero_is_not_a_position():
     assert table("file,lat,lon\na.jpg,0,0\n").records[0].latitude is None
 
 
@@ -441,7 +448,7 @@ WRITERS = {
 
 
 @pytest.mark.parametrize("write", WRITERS)
-def test_items_win_over_the_header(write):
+def test_items_override_the_header(write):
     data = WRITERS[write](
         document(
             {
@@ -472,7 +479,7 @@ def test_items_win_over_the_header(write):
     assert reading.problems == () and reading.details["image-set-name"] == "s"
 
 
-def test_times_that_yaml_would_take_for_something_else_stay_times():
+def test_times_are_not_converted_by_yaml():
     data = (
         b"image-set-header: {}\nimage-set-items:\n  a.jpg:\n    image-datetime: 2019-05-13 12:00:00\n    x: 12:30:45\n"
     )
@@ -491,14 +498,14 @@ def test_an_announced_format_of_times_is_followed():
     assert ifdo.read_ifdo(json.dumps(document(items)).encode(), source="s").records[0].taken_at == NOON
 
 
-def test_a_video_is_said_to_be_one_and_labels_are_said_to_stay():
+def test_videos_and_remaining_labels_are_reported():
     items = {"v.mp4": [{"image-latitude": 1}, {"image-latitude": 2}], "a.jpg": {"image-annotations": [{"shape": "x"}]}}
     reading = ifdo.read_ifdo(json.dumps(document(items)).encode(), source="s.json")
-    assert "has 2 moments, as a video" in str(reading.problems[0])
+    assert "has 2 times, like a video" in str(reading.problems[0])
     assert reading.losses == ("s.json: labels of 1 images stay in the file",)
 
 
-def test_what_is_wrong_in_one_item_is_listed_and_the_rest_kept():
+def test_problems_of_one_item_are_listed_and_other_items_are_kept():
     items = {
         "a.jpg": {"image-latitude": 95, "image-longitude": 1, "image-altitude-meters": -20},
         "b.jpg": "?",
@@ -508,16 +515,16 @@ def test_what_is_wrong_in_one_item_is_listed_and_the_rest_kept():
     assert [(record.image, record.depth) for record in reading.records] == [("a.jpg", 20), ("c.jpg", None)]
     assert [str(problem) for problem in reading.problems] == [
         "s.json item 'a.jpg': image-latitude: latitude '95' is not on Earth; give a plain number",
-        "s.json item 'b.jpg': is no object; check the file",
+        "s.json item 'b.jpg': is not an object; check the file",
     ]
 
 
-def test_a_document_that_is_no_ifdo_file_says_what_it_needs():
-    with pytest.raises(BadInput, match="is no iFDO file; it needs the keys image-set-header and image-set-items"):
+def test_a_document_that_is_not_ifdo_gives_the_required_keys():
+    with pytest.raises(BadInput, match="is not an iFDO file; it needs the keys image-set-header and image-set-items"):
         ifdo.read_ifdo(b'{"type": "FeatureCollection"}', source="s.json")
 
 
-def test_what_databases_do_not_take_is_left_out():
+def test_values_that_databases_cannot_store_are_removed():
     data = b'{"image-set-header": {"image-event": {"name": "a\\u0000b\\ud800"}, "x": 1e999}, "image-set-items":'
     data += b'{"a.jpg": {"y": NaN, "z": [Infinity], "v": 1e999, "w": "\\ud83d\\ude00"}}}'
     reading = ifdo.read_ifdo(data, source="s.json")
@@ -539,7 +546,7 @@ def test_what_databases_do_not_take_is_left_out():
         ("a.yaml", yaml.safe_dump(document({})).encode(), IFDO),
     ],
 )
-def test_the_kind_of_a_file_is_told_by_what_it_holds(name, data, kind):
+def test_the_kind_of_a_file_is_recognised_by_its_content(name, data, kind):
     assert read_source(data, name=name).kind == kind
 
 
@@ -556,7 +563,7 @@ def test_files_about_something_else_are_left_alone(name, data):
     assert read_source(data, name=name) is None
 
 
-def test_of_a_table_of_points_only_what_holds_for_the_image_is_taken():
+def test_only_image_values_are_read_from_a_table_of_points():
     points = "".join(f"a.jpg,-33.5,151.2,{at},{at},sand\n" for at in range(50))
     source = read_source(f"file,lat,lon,x,y,class\n{points}".encode(), name="points.csv")
     assert source.reading.records[0].latitude == -33.5
@@ -573,7 +580,7 @@ CELLS = st.one_of(
 
 @settings(max_examples=300, deadline=None)
 @given(st.binary(max_size=600), st.sampled_from(["a.csv", "a.tsv", "a.json", "a.yaml"]))
-def test_any_bytes_give_records_nothing_or_one_reason(data, name):
+def test_any_bytes_give_records_none_or_a_clear_error(data, name):
     check_source(data, name)
 
 
@@ -583,7 +590,7 @@ def test_any_bytes_give_records_nothing_or_one_reason(data, name):
     st.sampled_from([",", ";", "\t"]),
     st.sampled_from(["utf-8", "utf-16", "utf-8-sig"]),
 )
-def test_any_table_gives_records_nothing_or_one_reason(rows, delimiter, encoding):
+def test_any_table_gives_records_none_or_a_clear_error(rows, delimiter, encoding):
     header = delimiter.join(["file", "lat", "lon", "depth", "taken_at", "date", "year"])
     text = "\n".join([header, *(delimiter.join(row) for row in rows)])
     check_source(text.encode(encoding, errors="replace"), "a.csv")
@@ -602,7 +609,7 @@ FIELD = st.sampled_from([*ifdo.READ_ELSEWHERE, "image-uuid"])
     st.dictionaries(FIELD, JSON, max_size=6) | JSON,
     st.dictionaries(st.text(max_size=9), st.dictionaries(FIELD, JSON) | JSON),
 )
-def test_any_ifdo_file_gives_records_or_one_reason(header, items):
+def test_any_ifdo_file_gives_records_or_a_clear_error(header, items):
     check_source(json.dumps({"image-set-header": header, "image-set-items": items}).encode(), "a.json")
 
 
@@ -623,7 +630,7 @@ def check_source(data, name):
 
 @given(st.lists(st.tuples(st.floats(-90, 90), st.floats(-180, 180), st.floats(0, 6000)), min_size=1, max_size=20))
 @settings(deadline=None)
-def test_what_is_written_into_a_table_is_read_back(rows):
+def test_written_tables_are_read_back_unchanged(rows):
     lines = [f"{number}.jpg,{lat!r},{lon!r},{depth!r}" for number, (lat, lon, depth) in enumerate(rows)]
     reading = table("\n".join(["file,lat,lon,depth", *lines]))
     assert [record.depth for record in reading.records] == [depth for _, _, depth in rows]
@@ -637,6 +644,6 @@ def test_line_numbers_are_those_an_editor_shows():
     assert table(text).problems[0].where == "m.csv line 4"
 
 
-def test_a_table_says_how_it_was_read():
-    found = read_table("a;b\n1;2\n".encode("utf-16"), source="m.csv")
-    assert (found.delimiter, found.encoding, found.header) == (";", "utf-16", ("a", "b"))
+def test_a_table_records_how_it_was_read():
+    table_read = read_table("a;b\n1;2\n".encode("utf-16"), source="m.csv")
+    assert (table_read.delimiter, table_read.encoding, table_read.header) == (";", "utf-16", ("a", "b"))

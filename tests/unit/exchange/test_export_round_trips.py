@@ -1,14 +1,14 @@
-"""What goes out and comes in again is what was there, as far as the format's own report promises."""
+"""Exported labels are imported unchanged, apart from the reported losses."""
 
 import dataclasses
 from collections import Counter
 
 import pytest
 
-from engine.exchange.darwin_core import taxon
-from tests.unit.outgoing_reef import everything, exported, imported, labelled, made
+from benthoscope.engine.exchange.labels.darwin_core import taxon
+from tests.unit.exchange.outgoing_reef import everything, exported, imported, labelled, made
 
-# What of a label each format brings back, besides image and class; `places` is how many digits of a second.
+# Values of a label that each format restores, besides image and class; `places` are the decimals of a second.
 KEPT = {
     "csv": ("vocabulary", "who", "at", "why", "status", "confidence"),
     "ifdo": ("vocabulary", "who", "at", "why", "status", "confidence"),
@@ -18,9 +18,11 @@ KEPT = {
     "darwin-core": ("vocabulary", "who", "at", "why", "status", "confidence"),
     "lists": ("vocabulary",),
 }
-PARTS = {  # shapes that come back as they were; the others are told in the report
-    "csv": {"point", "box", "outline", "circle", "line"}, "ifdo": {"point", "box", "outline", "circle", "line"},
-    "squidle": {"point", "outline"}, "biigle": {"point", "box", "outline", "circle", "line"},
+PARTS = {  # shapes that are restored unchanged; the report lists the others
+    "csv": {"point", "box", "outline", "circle", "line"},
+    "ifdo": {"point", "box", "outline", "circle", "line"},
+    "squidle": {"point", "outline"},
+    "biigle": {"point", "box", "outline", "circle", "line"},
     "coco": {"box", "outline"},
 }
 
@@ -38,19 +40,26 @@ def copy(tmp_path):
         yield workspace
 
 
-def told(said, kept):
+def label_facts(said, kept):
     facts = dataclasses.asdict(said)
     return (said.term.path, *(round(facts[name], 3) if name == "at" else facts[name] for name in kept))
 
 
-def labels(workspace, kept, wanted=lambda said: True):
-    return {picture.image.path: told(picture.said, kept) for picture in everything(workspace).labelled
-            if wanted(picture.said)}
+def labels(workspace, remaining, expected=lambda answers: True):
+    return {
+        picture.image.path: label_facts(picture.label, remaining)
+        for picture in everything(workspace).labelled
+        if expected(picture.label)
+    }
 
 
-def parts(workspace, shapes):
-    return Counter((picture.image.path, part.shape, part.said.term.path, tuple(round(n, 5) for n in part.numbers))
-                   for picture in everything(workspace).pictures for part in picture.parts if part.shape in shapes)
+def annotation_counts(workspace, shapes):
+    return Counter(
+        (picture.image.path, part.shape, part.label.term.path, tuple(round(n, 5) for n in part.numbers))
+        for picture in everything(workspace).pictures
+        for part in picture.annotations
+        if part.shape in shapes
+    )
 
 
 def carried(reef, copy, folder, name):
@@ -58,23 +67,27 @@ def carried(reef, copy, folder, name):
     report = exported(reef, folder, name)
     files = sorted(folder / file for file in report["files"])
     trees = [path for path in files if path.suffix == ".zip"]
-    imported(copy, [*trees, *(path for path in files if path not in trees)], add_terms=True,
-             vocabulary=None if name in ("csv", "ifdo", "imos", "lists", "darwin-core", "coco") else "CATAMI")
+    imported(
+        copy,
+        [*trees, *(path for path in files if path not in trees)],
+        add_terms=True,
+        vocabulary=None if name in ("csv", "ifdo", "imos", "lists", "darwin-core", "coco") else "CATAMI",
+    )
     return report
 
 
 @pytest.mark.parametrize("name", KEPT)
-def test_labels_come_back_as_they_went(reef, copy, tmp_path, name):
+def test_labels_survive_a_round_trip(reef, copy, tmp_path, name):
     if name == "biigle":  # file names are all it has, and both dives have the same: one dive at a time
         reef.library.forget_images(reef.library.columns("id", group_id=2)["id"])
-    wanted = (lambda said: taxon(said.term)) if name == "darwin-core" else (lambda said: True)
+    expected_term = (lambda answers: taxon(answers.term)) if name == "darwin-core" else (lambda answers: True)
     report = carried(reef, copy, tmp_path / "out", name) if name != "biigle" else _one_dive(reef, copy, tmp_path)
-    expected = labels(reef, KEPT[name], wanted)
+    expected = labels(reef, KEPT[name], expected_term)
     assert expected
     assert labels(copy, KEPT[name]) == expected
-    whole = len(everything(reef).labelled)
-    lost = sum(loss["count"] for loss in report["losses"] if loss["what"] == "labels of classes that are no taxon")
-    assert len(expected) == whole - lost
+    count = len(everything(reef).labelled)
+    lost = sum(loss["count"] for loss in report["losses"] if loss["what"] == "labels of classes without a taxon")
+    assert len(expected) == count - lost
 
 
 def _one_dive(reef, copy, tmp_path):
@@ -83,14 +96,14 @@ def _one_dive(reef, copy, tmp_path):
 
 
 @pytest.mark.parametrize("name", PARTS)
-def test_labels_of_parts_come_back_as_they_went(reef, copy, tmp_path, name):
+def test_labels_of_parts_survive_a_round_trip(reef, copy, tmp_path, name):
     if name == "biigle":
         reef.library.forget_images(reef.library.columns("id", group_id=2)["id"])
         copy.library.forget_images(copy.library.columns("id", group_id=2)["id"])
     carried(reef, copy, tmp_path / "out", name)
-    expected = parts(reef, PARTS[name])
+    expected = annotation_counts(reef, PARTS[name])
     assert expected
-    assert parts(copy, PARTS[name]) & expected == expected
+    assert annotation_counts(copy, PARTS[name]) & expected == expected
 
 
 @pytest.mark.parametrize("name", [*KEPT, "coco"])
@@ -113,9 +126,9 @@ def test_images_are_found_by_content_when_they_were_renamed(reef, copy, tmp_path
     assert sorted(labels(copy, ()).values()) == sorted(labels(reef, ()).values())
 
 
-def test_labels_as_of_an_earlier_event_are_those_that_held_then(reef, copy, tmp_path):
+def test_labels_as_of_an_earlier_event_are_those_effective_then(reef, copy, tmp_path):
     exported(reef, tmp_path / "out", "csv", until=1)
     imported(copy, [tmp_path / "out" / "labels.csv"], add_terms=True)
-    expected = {picture.image.path: told(picture.said, ()) for picture in everything(reef, until=1).labelled}
+    expected = {picture.image.path: label_facts(picture.label, ()) for picture in everything(reef, until=1).labelled}
     assert len(expected) == 6
     assert labels(copy, ()) == expected
