@@ -1,48 +1,66 @@
-"""What a job's function is given: a voice, an ear for cancellation, and a place for its checkpoint."""
+"""The context passed to a job's function: progress reports, cancellation, log and checkpoint."""
 
+import contextlib
 import shutil
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from engine.jobs.pace import Pace
-from engine.jobs.queue import Job
-from engine.progress import Cancelled, Progress
-from engine.workspace.arrays import load_parts, save_parts
-from engine.workspace.files import read_json, write_json
+from benthoscope.engine.jobs.queue import Job
+from benthoscope.engine.progress import Cancelled, Progress, StepRate
+from benthoscope.engine.workspace.storage.files import load_parts, read_json, save_parts, write_json
+
+
+class ProgressReporter(Protocol):
+    """The part of a job's context that a dry run needs as well."""
+
+    def progress(self, done: float, total: float | None = None, message: str = "", **figures: Any) -> None: ...
+
+    def on_step(self, progress: Progress) -> None: ...
 
 
 class JobContext:
-    """Safe to use from several threads of the job. Telling progress costs next to nothing: a watcher writes it down."""
+    """The context of one job, for any of its threads. Reporting progress is cheap, because a watcher thread
+    stores it."""
 
     def __init__(self, job: Job, folder: Path):
         self.job, self.folder = job, folder
         self._cancel = threading.Event()
-        self.interrupted = False  # the process is closing: the job will go on later, nobody gave it up
+        self.interruption = threading.Event()  # set when the process closes; the job will resume later
+        self.steady = True  # False for jobs whose parts differ in speed: no rate and no remaining time are shown
         self._progress = Progress(job.done, job.total, job.message)
-        self._pace = Pace()
+        self._figures: Mapping[str, Any] = {}  # the last ones that were reported
+        self._pace = StepRate()
         self._lock = threading.Lock()
-        self._told = 0
+        self._report_count = 0
 
     # --- progress
 
     def progress(self, done: float, total: float | None = None, message: str = "", **figures: Any) -> None:
-        """Tells how far the job is; raises Cancelled once somebody has asked for that."""
+        """Report progress. Raises Cancelled if cancellation was requested."""
         self.on_step(Progress(done, total, message, figures))
 
     def on_step(self, progress: Progress) -> None:
-        """The same for models, which tell of themselves by records."""
+        """Report progress as models do, with a Progress record."""
+        progress = self._with_figures(progress)
         with self._lock:
             self._progress = progress
             self._pace.note(progress.done)
-            self._told += 1
+            self._report_count += 1
         self.check()
 
+    def _with_figures(self, progress: Progress) -> Progress:
+        """Add the last figures to a report without any, so that the plots of a fit stay while its result is stored."""
+        if progress.figures:
+            self._figures = progress.figures
+        return replace(progress, figures=self._figures)
+
     def check(self) -> None:
-        """Raises Cancelled once somebody has asked for that."""
+        """Raise Cancelled if cancellation was requested."""
         if self._cancel.is_set():
             raise Cancelled
 
@@ -50,47 +68,60 @@ class JobContext:
         self._cancel.set()
 
     def interrupt(self) -> None:
-        """Like `cancel`, but the job goes back into the queue."""
-        self.interrupted = True
+        """Stop like `cancel`, but put the job back into the queue."""
+        self.interruption.set()
         self._cancel.set()
 
+    @property
+    def interrupted(self) -> bool:
+        """Return whether the process is closing."""
+        return self.interruption.is_set()
+
     def snapshot(self) -> tuple[int, dict[str, Any]]:
-        """(how often progress was told, the columns to be written down)."""
+        """Return (number of progress reports, the columns to store)."""
         with self._lock:
-            now = self._progress
-            values = {"done": float(now.done), "total": None if now.total is None else float(now.total),
-                      "rate": self._pace.rate, "message": now.message, "figures": dict(now.figures)}
-            return self._told, values
+            progress = self._progress
+            rate = self._pace.rate if self.steady else None
+            values = {
+                "done": float(progress.done),
+                "total": None if progress.total is None else float(progress.total),
+                "rate": rate,
+                "message": progress.message,
+                "figures": dict(progress.figures),
+            }
+            return self._report_count, values
 
     def log(self, line: str) -> None:
+        """Add a line to the job's log. If the disk is full, lines may be lost, but the job continues."""
         stamp = datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
-        with self._lock, (self.folder / "log.txt").open("a", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(f"{stamp}  {line}\n")
+        text = f"{stamp}  {line}\n".encode("utf-8", "backslashreplace")
+        with contextlib.suppress(OSError), self._lock, (self.folder / "log.txt").open("ab") as file:
+            file.write(text)
 
     # --- checkpoint
 
-    def save_checkpoint(self, parts: Mapping[str, Any]) -> None:
-        """Arrays and plain values; the last whole checkpoint is found again whatever happens meanwhile."""
+    def save_checkpoint(self, arrays: Mapping[str, Any]) -> None:
+        """Save arrays and plain values. After an interruption, the last complete checkpoint is loaded."""
         old, name = self._checkpoint_name(), f"checkpoint.{time.monotonic_ns()}"
-        save_parts(self.folder / name, parts)
+        save_parts(self.folder / name, arrays)
         write_json(self.folder / "checkpoint.json", name)
         if old:
             shutil.rmtree(self.folder / old, ignore_errors=True)
 
     def load_checkpoint(self) -> dict[str, Any] | None:
-        """What was saved last, by this process or by one that died; None where nothing was."""
+        """Return the last saved state, possibly of an earlier process; None if there is none."""
         name = self._checkpoint_name()
         return load_parts(self.folder / name) if name else None
 
     def save(self, state: Mapping[str, Any]) -> None:
-        """The name models know: a context is a checkpoint to them."""
+        """Save the state. Models use the context as their checkpoint under this name."""
         self.save_checkpoint(state)
 
     def load(self) -> dict[str, Any] | None:
         return self.load_checkpoint()
 
     def clear(self) -> None:
-        """Drops the checkpoint and everything else but the log: the job has ended well."""
+        """Delete the checkpoint and everything but the log, after the job has finished."""
         for path in self.folder.iterdir():
             if path.name in ("log.txt", "lock"):
                 continue

@@ -1,4 +1,4 @@
-"""Takes jobs from the queue and runs them on threads of this process."""
+"""Take jobs from the queue and run them on threads of this process."""
 
 import contextlib
 import threading
@@ -9,21 +9,25 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
-from engine.jobs.context import JobContext
-from engine.jobs.kinds import kind_named
-from engine.jobs.queue import Job, JobQueue
-from engine.problems import BenthoscopeError
-from engine.progress import Cancelled
-from engine.workspace import Workspace
-from engine.workspace.files import Claim
+from benthoscope.engine.jobs.context import JobContext
+from benthoscope.engine.jobs.kinds import kind_named
+from benthoscope.engine.jobs.queue import Job, JobQueue
+from benthoscope.engine.problems import BenthoscopeError, Problem
+from benthoscope.engine.progress import Cancelled
+from benthoscope.engine.workspace import Workspace
+from benthoscope.engine.workspace.database.writer import CatalogueError
+from benthoscope.engine.workspace.storage.files import Claim
 
-LOOK = 0.25   # seconds between looks at the queue and at requests to cancel: half a second is felt as at once
-WRITE = 0.5   # seconds between notes of progress, so that they do not fill the writer's queue
+LOOK = 0.25  # seconds between checks of the queue and of cancellation requests
+ORPHANS = 20  # checks between two searches for jobs that lost their process
+PATIENCE = 60.0  # seconds for which a command repeats the last write of its job
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 10.0  # seconds between two attempts at that write
+WRITE = 0.5  # seconds between two writes of progress, so that they do not fill the writer's queue
 
 
 class JobRunner:
-    """Runs light jobs as they come and heavy ones one at a time, highest priority first. Start it once in a process;
-    of several processes on one workspace each takes what no other has."""
+    """Runs light jobs immediately and heavy jobs one at a time, highest priority first. Start it once per process.
+    Several processes on one workspace share the jobs."""
 
     def __init__(self, workspace: Workspace, *, light: int = 4):
         self._workspace, self._queue = workspace, JobQueue(workspace)
@@ -38,7 +42,8 @@ class JobRunner:
         return self
 
     def stop(self) -> None:
-        """Interrupts what runs and puts it back into the queue, to go on from its checkpoint at the next start."""
+        """Interrupt running jobs and put them back into the queue, to resume from their checkpoint at the next
+        start."""
         self._stop.set()
         if self._thread.ident:
             self._thread.join()
@@ -53,77 +58,95 @@ class JobRunner:
         self.stop()
 
     def _look_after(self) -> None:
+        rounds = 0
         while not self._stop.wait(LOOK):
-            with contextlib.suppress(BenthoscopeError):  # a busy or full disk: look again in a moment
+            rounds += 1
+            with contextlib.suppress(BenthoscopeError, OSError):  # a busy or full disk; try again soon
+                if rounds % ORPHANS == 0:
+                    self._queue.requeue_orphans()
                 self._take_up_waiting()
 
     def _take_up_waiting(self) -> None:
         self._running = {number: pair for number, pair in self._running.items() if pair[1].is_alive()}
-        waiting = [found for found in self._queue.unfinished() if found.state == "queued"]
-        for found in waiting:
-            if self._has_room(found.heavy):
-                self._take_up(found)
+        waiting = [job for job in self._queue.unfinished() if job.state == "queued"]
+        for queued in waiting:
+            if self._has_room(queued.heavy):
+                self._take_up(queued)
 
     def _has_room(self, heavy: bool) -> bool:
-        alike = sum(context.job.heavy == heavy for context, _ in self._running.values())
-        return alike < self._room[heavy]
+        running = sum(context.job.heavy == heavy for context, _ in self._running.values())
+        return running < self._room[heavy]
 
-    def _take_up(self, found: Job) -> None:
-        claim = claimed(self._queue, found)
+    def _take_up(self, queued: Job) -> None:
+        claim = claimed(self._queue, queued)
         if claim:
-            context = JobContext(found, self._queue.folder(found.id))
+            context = JobContext(queued, self._queue.folder(queued.id))
             run = (self._workspace, self._queue, context, claim)
-            thread = threading.Thread(target=_run_claimed, args=run, name=f"job-{found.id}", daemon=True)
-            self._running[found.id] = context, thread
+            thread = threading.Thread(target=_run_claimed, args=run, name=f"job-{queued.id}", daemon=True)
+            self._running[queued.id] = context, thread
             thread.start()
 
 
 def run_now(
-    workspace: Workspace, kind: str, parameters: Mapping[str, Any] | None = None, *, title: str | None = None,
-    watch: Callable[[Job], None] = lambda job: None, resume: int | None = None,
+    workspace: Workspace,
+    kind: str,
+    parameters: Mapping[str, Any] | None = None,
+    *,
+    title: str | None = None,
+    watch: Callable[[Job], None] = lambda job: None,
+    resume: int | None = None,
 ) -> Job:
-    """Queues a job and runs it here and now, as commands do. `watch` sees it every half second, in this thread; what
-    it raises (KeyboardInterrupt above all) cancels the job and goes on to the caller."""
+    """Queue a job and run it in this process, as commands do. `watch` is called every half second in this thread. If it
+    raises (in particular KeyboardInterrupt), the job is cancelled and the error is passed on."""
     queue = JobQueue(workspace)
     queue.requeue_orphans()
     job = queue.get(resume) if resume else queue.add(kind, parameters, title=title)
     claim = _claimed_in_turn(queue, job, watch)
-    if claim is None:  # a running server took it up
+    if claim is None:  # a running server took the job
         return _watched(queue, job.id, lambda: queue.get(job.id).finished, watch)
     context = JobContext(job, queue.folder(job.id))
-    run = (workspace, queue, context, claim)
+    run = (workspace, queue, context, claim, PATIENCE)
     thread = threading.Thread(target=_run_claimed, args=run, name=f"job-{job.id}")
     thread.start()
     try:
-        return _watched(queue, job.id, lambda: not thread.is_alive(), watch)
+        ended = _watched(queue, job.id, lambda: not thread.is_alive(), watch)
     except BaseException:
         context.cancel()
         thread.join()
         raise
+    if ended.state == "running":
+        raise CatalogueError(
+            Problem(
+                job.title,
+                "has ended, but how it ended could not be stored",
+                f"free some space, then `benthoscope jobs retry {job.id}`",
+            )
+        )
+    return ended
 
 
 def claimed(queue: JobQueue, job: Job) -> ExitStack | None:
-    """What has to be held while the job runs: itself and, if it is heavy, the right of the only heavy one."""
-    with ExitStack() as held:
+    """Claim the job and, if it is heavy, the lock of the only heavy job."""
+    with ExitStack() as stack:
         if job.heavy:
-            alone = Claim.taken(queue.heavy_lock)
+            alone = Claim.acquire(queue.heavy_lock)
             if alone is None:
                 return None
-            held.callback(alone.release)
-        own = queue.claim(job.id)
-        if own is None:
+            stack.callback(alone.release)
+        claim = queue.claim(job.id)
+        if claim is None:
             return None
-        held.callback(own.release)
-        return held.pop_all()
+        stack.callback(claim.release)
+        return stack.pop_all()
 
 
 def _claimed_in_turn(queue: JobQueue, job: Job, watch: Callable[[Job], None]) -> ExitStack | None:
-    """Waits for the heavy job of another process to end; None where another process took this one up meanwhile."""
+    """Wait for the heavy job of another process to end. None if another process took this job in the meantime."""
     try:
-        while (held := claimed(queue, job)) is None and queue.get(job.id).state == "queued":
-            watch(replace(job, message="waits for another job to end"))
+        while (claim := claimed(queue, job)) is None and queue.get(job.id).state == "queued":
+            watch(replace(job, message="waiting for another job to end"))
             time.sleep(LOOK)
-        return held
+        return claim
     except BaseException:
         queue.cancel(job.id)
         raise
@@ -139,30 +162,62 @@ def _watched(queue: JobQueue, job_id: int, ended: Callable[[], bool], watch: Cal
     return job
 
 
-def _run_claimed(workspace: Workspace, queue: JobQueue, context: JobContext, claim: ExitStack) -> None:
-    """Runs a job to one of its ends."""
-    ended = threading.Event()
-    watcher = threading.Thread(target=_watch, args=(queue, context, ended), name=f"watch-{context.job.id}", daemon=True)
-    watcher.start()
-    try:
-        state, values = _outcome(workspace, context)
-    finally:
-        ended.set()
-        watcher.join()
-    try:
-        if state == "done":
+def _run_claimed(
+    workspace: Workspace, queue: JobQueue, context: JobContext, claim: ExitStack, patience: float | None = None
+) -> None:
+    """Run a job until it ends and store its outcome. The claim is always released.
+
+    `patience` is the number of seconds for which a failing last write is repeated; None: until the process closes.
+    """
+    with claim:
+        ended = threading.Event()
+        watcher = threading.Thread(
+            target=_watch, args=(queue, context, ended), name=f"watch-{context.job.id}", daemon=True
+        )
+        watcher.start()
+        try:
+            state, values = _outcome(workspace, context)
+        finally:
+            ended.set()
+            watcher.join()
+        if _store_outcome(queue, context, state, values, patience) and state == "done":
             context.clear()
-        if state == "queued":
-            queue.put_back(context.job.id)
-        else:
-            queue.finish(context.job.id, state, **context.snapshot()[1], **values)
-    finally:
-        claim.close()
+
+
+def _store_outcome(
+    queue: JobQueue, context: JobContext, state: str, values: Mapping[str, Any], patience: float | None
+) -> bool:
+    """Write the outcome, repeatedly if the database fails. Returns False if this had to be given up."""
+    pause, until = FIRST_PAUSE, None if patience is None else time.monotonic() + patience
+    while True:
+        try:
+            _write_outcome(queue, context, state, values)
+            return True
+        except Exception as error:
+            context.log(f"its end ({state}) could not be stored: {error}")
+        if context.interrupted or (until is not None and time.monotonic() >= until):
+            return False
+        context.interruption.wait(pause)
+        pause = min(2 * pause, LONGEST_PAUSE)
+
+
+def _write_outcome(queue: JobQueue, context: JobContext, state: str, values: Mapping[str, Any]) -> None:
+    if state == "queued":
+        queue.put_back(context.job.id)
+        return
+    try:
+        queue.finish(context.job.id, state, **context.snapshot()[1], **values)
+    except CatalogueError:  # a full disk or a lost connection, which may be temporary
+        raise
+    except Exception as error:  # the result contains something that this database cannot store
+        context.log(traceback.format_exc())
+        remark = f"{context.job.title}: its result could not be stored ({type(error).__name__}); see the job's log"
+        queue.finish(context.job.id, state, error=values.get("error") or remark)
 
 
 def _outcome(workspace: Workspace, context: JobContext) -> tuple[str, dict[str, Any]]:
-    """(state, columns) after the function returned or raised."""
-    context.log(f"begins, attempt {context.job.attempts + 1}")
+    """Return (state, columns) after the function returned or raised."""
+    context.log(f"started, attempt {context.job.attempts + 1}")
     try:
         result = kind_named(context.job.kind).function()(context, workspace, **context.job.parameters)
     except Cancelled:
@@ -179,20 +234,25 @@ def _outcome(workspace: Workspace, context: JobContext) -> tuple[str, dict[str, 
 
 
 def _watch(queue: JobQueue, context: JobContext, ended: threading.Event) -> None:
-    """Writes progress down and listens for requests to cancel, so that the work itself need not."""
-    written = 0
+    """Store progress and check for cancellation requests, so that the work itself need not."""
+    written, logged = 0, ""
     while not ended.wait(WRITE / 2):
-        with contextlib.suppress(BenthoscopeError):
+        try:
             if context.job.id in queue.cancel_requests():
                 context.cancel()
-            told, values = context.snapshot()
-            if told != written:
+            state, values = context.snapshot()
+            if state != written:
                 queue.note(context.job.id, **values)
-                written = told
+                written = state
+        # the next attempt may succeed; without the watcher, no cancellation request would be noticed
+        except Exception as error:
+            if str(error) != logged:
+                logged = str(error)
+                context.log(f"progress could not be stored: {error}")
 
 
 def _cause(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return "not enough memory; close other programs, or use a smaller feature set"
-    told = (str(error).strip().splitlines() or ["no message"])[0]
-    return f"{type(error).__name__}: {told}; the job's log has the details"
+    message = (str(error).strip().splitlines() or ["no message"])[0]
+    return f"{type(error).__name__}: {message}; the job's log has the details"

@@ -1,4 +1,4 @@
-"""Finds the images of a root again after their folder moved: by name and size, and what was renamed by content."""
+"""The job that finds the images of a moved folder: by name and size, and renamed files by content."""
 
 import hashlib
 import os
@@ -8,17 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.jobs.context import JobContext
-from engine.problems import fail, unknown
-from engine.workspace import Image, Root, Workspace
+from benthoscope.engine.jobs.context import JobContext
+from benthoscope.engine.problems import fail, unknown
+from benthoscope.engine.workspace import Image, Root, Workspace
 
-SAMPLE = 50  # images whose content is compared although name and size agree: a folder of look-alikes shows at once
+SAMPLE = 50  # images whose content is compared even if name and size match, to detect a folder with similar files
 BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
-class Found:
-    """Where images are in the new folder: `same` by their old name, `renamed` under another (id: relative path)."""
+class ImageMatches:
+    """Positions of images in the new folder: `same` by their old name, `renamed` under another name (id: relative
+    path)."""
 
     same: frozenset[int]
     renamed: dict[int, str]
@@ -26,34 +27,48 @@ class Found:
 
 
 def relink(job: JobContext, workspace: Workspace, *, folder: str, root: int | None = None) -> dict[str, Any]:
-    """Moves a root to `folder`. Changes nothing where not one of its images is there."""
-    place = Path(folder).expanduser().resolve()
-    if not place.is_dir():
-        raise fail(str(place), "no such folder", "give the folder the images are in now")
-    moved = _chosen(workspace, root)
+    """Move a root to `folder`. Changes nothing if none of its images is found."""
+    image_folder = folder_of_images(folder)
+    moved = chosen_root(workspace, root)
     images = _images_under(workspace, moved)
-    found = find_again(job, images, place)
-    if images and not found.same and not found.renamed:
-        raise fail(str(place), f"holds none of the {len(images)} images of {moved.path}", "give another folder")
-    workspace.library.move_root(moved.id, place, found.renamed)
-    for name in found.missing[:1000]:
+    matches = find_again(job, images, image_folder)
+    if images and not matches.same and not matches.renamed:
+        raise fail(
+            str(image_folder), f"contains none of the {len(images)} images of {moved.path}", "choose another folder"
+        )
+    workspace.library.move_root(moved.id, image_folder, matches.renamed)
+    for name in matches.missing[:1000]:
         job.log(f"not found: {name}")
-    return {"root": moved.id, "from": moved.path, "to": str(place), "found": len(found.same),
-            "renamed": len(found.renamed), "missing": len(found.missing)}
+    return {
+        "root": moved.id,
+        "from": moved.path,
+        "to": str(image_folder),
+        "found": len(matches.same),
+        "renamed": len(matches.renamed),
+        "missing": len(matches.missing),
+    }
 
 
-def find_again(job: JobContext, images: list[Image], place: Path) -> Found:
-    """Looks for every image in the folder without changing anything."""
-    job.progress(0, len(images), "looks for the files by name")
-    same = frozenset(_by_name(job, images, place))
+def find_again(job: JobContext, images: list[Image], root: Path) -> ImageMatches:
+    """Search for all images in the folder without changing anything."""
+    job.progress(0, len(images), "searching files by name")
+    same = frozenset(_by_name(job, images, root))
     lost = [image for image in images if image.id not in same]
-    renamed = _by_content(job, lost, place, {image.path for image in images if image.id in same}) if lost else {}
+    renamed = _by_content(job, lost, root, {image.path for image in images if image.id in same}) if lost else {}
     missing = tuple(image.path for image in lost if image.id not in renamed)
-    return Found(same, renamed, missing)
+    return ImageMatches(same, renamed, missing)
 
 
-def _chosen(workspace: Workspace, number: int | None) -> Root:
-    """The root meant; without a number the only one there is, or the only one that is missing."""
+def folder_of_images(folder: str) -> Path:
+    """Return the folder as an absolute path; BadInput if it does not exist."""
+    root = Path(folder).expanduser().resolve()
+    if not root.is_dir():
+        raise fail(str(root), "no such folder", "give the new folder of the images")
+    return root
+
+
+def chosen_root(workspace: Workspace, number: int | None) -> Root:
+    """Return the requested root; without a number, the only one, or the only missing one."""
     roots = workspace.library.roots()
     if number is not None:
         for root in roots:
@@ -63,7 +78,7 @@ def _chosen(workspace: Workspace, number: int | None) -> Root:
     missing = [root for root in roots if not root.present] or roots
     if len(missing) != 1:
         listed = ", ".join(f"{root.id} ({root.path})" for root in missing) or "none"
-        raise fail("root", f"cannot be guessed among: {listed}", "say which with --root NUMBER")
+        raise fail("root", f"several roots are possible: {listed}", "choose one with --root NUMBER")
     return missing[0]
 
 
@@ -72,36 +87,36 @@ def _images_under(workspace: Workspace, root: Root) -> list[Image]:
     return workspace.library.images(columns["id"][columns["root_id"] == root.id])
 
 
-def _by_name(job: JobContext, images: list[Image], place: Path) -> Iterator[int]:
+def _by_name(job: JobContext, images: list[Image], root: Path) -> Iterator[int]:
     every = max(len(images) // SAMPLE, 1)
     for number, image in enumerate(images):
         if number % 500 == 0:
-            job.progress(number, len(images), "looks for the files by name")
-        path = place / image.path
+            job.progress(number, len(images), "searching files by name")
+        path = root / image.path
         if _size(path) == image.size and (number % every or content_hash(path) == image.sha256):
             yield image.id
 
 
-def _by_content(job: JobContext, lost: list[Image], place: Path, taken: set[str]) -> dict[int, str]:
-    """{id: relative path} of images that lie under another name; files of another size need not be read."""
-    wanted: dict[str, list[int]] = defaultdict(list)
+def _by_content(job: JobContext, lost: list[Image], root: Path, assigned: set[str]) -> dict[int, str]:
+    """Return {id: relative path} of renamed images. Only files of the same size are read."""
+    by_hash: dict[str, list[int]] = defaultdict(list)
     for image in lost:
-        wanted[image.sha256].append(image.id)
+        by_hash[image.sha256].append(image.id)
     sizes = {image.size for image in lost}
-    found = {}
-    for number, path in enumerate(_files(place)):
-        job.progress(number, None, f"looks for {len(lost) - len(found)} renamed files by content")
-        relative = path.relative_to(place).as_posix()
-        if relative in taken or _size(path) not in sizes:
+    matches: dict[int, str] = {}
+    for number, path in enumerate(_files(root)):
+        job.progress(number, None, f"searching {len(lost) - len(matches)} renamed files by content")
+        relative = path.relative_to(root).as_posix()
+        if relative in assigned or _size(path) not in sizes:
             continue
-        owners = wanted.get(content_hash(path))
+        owners = by_hash.get(content_hash(path))
         if owners:
-            found[owners.pop()] = relative
-    return found
+            matches[owners.pop()] = relative
+    return matches
 
 
-def _files(place: Path) -> Iterable[Path]:
-    return (Path(folder) / name for folder, _, names in os.walk(place) for name in sorted(names))
+def _files(root: Path) -> Iterable[Path]:
+    return (Path(folder) / name for folder, _, names in os.walk(root) for name in sorted(names))
 
 
 def _size(path: Path) -> int:
@@ -112,12 +127,12 @@ def _size(path: Path) -> int:
 
 
 def content_hash(path: Path) -> str:
-    """SHA-256 of a file in hexadecimal; empty where it cannot be read, which equals nothing."""
-    found = hashlib.sha256()
+    """Return the SHA-256 of a file in hexadecimal; empty if it cannot be read, which matches nothing."""
+    digest = hashlib.sha256()
     try:
         with path.open("rb") as file:
             while block := file.read(BLOCK):
-                found.update(block)
+                digest.update(block)
     except OSError:
         return ""
-    return found.hexdigest()
+    return digest.hexdigest()

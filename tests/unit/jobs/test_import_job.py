@@ -1,4 +1,4 @@
-"""The import job: what is stored, what is read again, what is told."""
+"""The import job: stored images, repeated imports and reports."""
 
 import hashlib
 import os
@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from app.state.import_preview import ImportPreview
-from engine.exchange.plan import Wishes
-from engine.jobs import JobQueue, run_now
-from engine.jobs.crew import Crew, Lost
-from engine.problems import BadInput
-from engine.workspace import Workspace
+from benthoscope.engine.exchange.image_import.import_plan import ImportOptions
+from benthoscope.engine.jobs import JobQueue, run_now
+from benthoscope.engine.jobs.library.import_preview import ImportPreview
+from benthoscope.engine.jobs.process_pool import Lost, ProcessPool
+from benthoscope.engine.problems import BadInput
+from benthoscope.engine.workspace import Workspace
 
 TRACK = """some text of the vehicle
 year,month,day,hour,minute,second,latitude,longitude,depth,roll,pitch,heading,altitude,leftimage,rightimage,label
@@ -49,18 +49,18 @@ def dive(tmp_path):
     return tmp_path / "PS2019"
 
 
-def bring_in(workspace, folder, **wishes):
-    job = run_now(workspace, "import", {"folder": str(folder), "workers": 1, **wishes})
+def bring_in(workspace, folder, **options):
+    job = run_now(workspace, "import", {"folder": str(folder), "workers": 1, **options})
     assert job.state == "done", job.traceback
     return job.result
 
 
 def stored(workspace):
-    found = workspace.library.images(workspace.library.columns("id")["id"])
-    return {image.path: image for image in found}
+    image_ids = workspace.library.images(workspace.library.columns("id")["id"])
+    return {image.path: image for image in image_ids}
 
 
-def test_images_are_stored_with_what_the_track_says(reef, dive):
+def test_images_are_stored_with_the_values_of_the_track(reef, dive):
     result = bring_in(reef, dive)
     assert (result["images"], result["new"], result["bad"], result["problems"]) == (3, 3, 0, 0)
     image = stored(reef)[f"r20190513_120000_bay/i_gtif/{NAMES[0]}"]
@@ -101,7 +101,9 @@ def test_images_are_never_changed(reef, dive):
 def test_importing_again_reads_nothing_and_changes_nothing(reef, dive, monkeypatch):
     bring_in(reef, dive)
     before = stored(reef)
-    monkeypatch.setattr("engine.jobs.import_images.Crew.run", lambda self, items, check: _nothing(items))
+    monkeypatch.setattr(
+        "benthoscope.engine.jobs.library.import_images.ProcessPool.run", lambda self, items, check: _nothing(items)
+    )
     result = bring_in(reef, dive)
     assert (result["new"], result["changed"], result["unchanged"], result["updated"]) == (0, 0, 3, 0)
     assert stored(reef) == before
@@ -112,15 +114,15 @@ def _nothing(items):
     yield from ()
 
 
-def test_changed_files_that_were_described_are_told_to_be_described_anew(reef, dive):
+def test_changed_files_with_features_are_reported_for_repair(reef, dive):
     bring_in(reef, dive)
     with reef.features.writer("colour", width=1, extractor={}) as writer:
         ids = reef.library.columns("id")["id"]
         writer.append(ids, np.zeros((len(ids), 1), np.float32))
     os.utime(picture(dive / "r20190514_090000_reef" / "a.png", 9, "PNG"), ns=(1, 1))
     assert bring_in(reef, dive)["changed"] == 1
-    told = [problem for problem in reef.library.problems() if "1 images have changed" in problem.what]
-    assert len(told) == 1 and "--again" in told[0].remedy
+    problems = [problem for problem in reef.library.problems() if "1 images have changed" in problem.what]
+    assert len(problems) == 1 and "--repair" in problems[0].remedy
 
 
 def test_only_new_and_changed_files_are_read_and_keep_their_ids(reef, dive):
@@ -131,9 +133,9 @@ def test_only_new_and_changed_files_are_read_and_keep_their_ids(reef, dive):
     os.utime(changed, ns=(1, 1))
     result = bring_in(reef, dive)
     assert (result["new"], result["changed"], result["unchanged"]) == (1, 1, 2)
-    now = stored(reef)
-    assert all(now[path].id == before[path].id for path in before)
-    assert now["r20190514_090000_reef/a.png"].sha256 != before["r20190514_090000_reef/a.png"].sha256
+    stored_rows = stored(reef)
+    assert all(stored_rows[path].id == before[path].id for path in before)
+    assert stored_rows["r20190514_090000_reef/a.png"].sha256 != before["r20190514_090000_reef/a.png"].sha256
 
 
 def test_corrected_metadata_reach_images_that_need_not_be_read_again(reef, dive):
@@ -150,7 +152,8 @@ def test_a_thumbnail_that_was_lost_is_made_again(reef, dive):
     for file in (reef.folder / "thumbnails").iterdir():
         file.unlink()
     reef.thumbnails.close()
-    assert bring_in(reef, dive)["changed"] == 3
+    result = bring_in(reef, dive)
+    assert (result["changed"], result["unchanged"]) == (0, 3)
     hashes = [image.sha256 for image in stored(reef).values()]
     assert reef.thumbnails.missing(hashes, 128) == reef.thumbnails.missing(hashes, 320) == []
 
@@ -171,7 +174,7 @@ def test_a_bad_file_is_listed_until_it_is_mended(reef, dive):
     bad.write_bytes((dive / "r20190514_090000_reef" / "a.png").read_bytes()[:300])
     assert bring_in(reef, dive)["bad"] == 1
     (problem,) = reef.library.problems()
-    assert problem.where.endswith("bad.png") and problem.what == "the PNG data end too early: the file was cut short"
+    assert problem.where.endswith("bad.png") and problem.what == "the PNG data end too early: the file is truncated"
     picture(bad, 11, "PNG")
     assert bring_in(reef, dive)["new"] == 1
     assert reef.library.problems() == []
@@ -181,14 +184,14 @@ def test_a_remark_about_an_image_stays_when_it_is_not_read_again(reef, dive):
     picture(dive / "r20190514_090000_reef" / "b.jpg", 12, "PNG")
     for _ in range(2):
         assert bring_in(reef, dive)["problems"] == 1
-        assert "holds a PNG image although its name ends in .jpg" in str(reef.library.problems()[0])
+        assert "contains a PNG image, but its name ends in .jpg" in str(reef.library.problems()[0])
 
 
-def test_images_that_are_gone_are_told_and_kept(reef, dive):
+def test_missing_images_are_reported_and_kept(reef, dive):
     bring_in(reef, dive)
     (dive / "r20190514_090000_reef" / "a.png").unlink()
     assert bring_in(reef, dive)["gone"] == 1
-    assert "no longer there, such as r20190514_090000_reef/a.png" in str(reef.library.problems()[0])
+    assert "missing, such as r20190514_090000_reef/a.png" in str(reef.library.problems()[0])
     assert reef.library.count_images() == 3
 
 
@@ -209,7 +212,7 @@ def test_a_folder_above_an_imported_one_does_not_double_its_images(reef, dive):
     assert all(path.exists() for path in reef.library.locate(reef.library.columns("id")["id"]).values())
 
 
-def test_wishes_are_followed(reef, tmp_path):
+def test_options_are_applied(reef, tmp_path):
     picture(tmp_path / "trips" / "2019" / "Rome" / "a.jpg", 1)
     (tmp_path / "elsewhere.csv").write_text("file;Tiefe\na.jpg;7,5\n")
     bring_in(
@@ -224,10 +227,10 @@ def test_wishes_are_followed(reef, tmp_path):
     (image,) = stored(reef).values()
     assert image.depth == 7.5
     assert [group.name for group in reef.library.groups()] == ["2019"]
-    assert [(found.name, found.kind) for found in reef.library.collections()] == [("mine", "albums")]
+    assert [(collection.name, collection.kind) for collection in reef.library.collections()] == [("mine", "albums")]
 
 
-def test_a_file_that_is_not_the_one_its_metadata_mean_is_told(reef, tmp_path):
+def test_a_file_that_differs_from_its_metadata_is_reported(reef, tmp_path):
     picture(tmp_path / "set" / "a.jpg", 1)
     items = '{"a.jpg": {"image-hash-sha256": "' + "0" * 64 + '", "image-altitude-meters": -20}}'
     (tmp_path / "set" / "set.json").write_text(
@@ -241,13 +244,13 @@ def test_a_file_that_is_not_the_one_its_metadata_mean_is_told(reef, tmp_path):
     assert reef.library.groups()[0].details["ifdo"]["image-license"] == {"name": "CC0"}
 
 
-def test_a_wish_that_cannot_be_followed_fails_in_one_line_and_stores_nothing(reef, dive):
-    job = run_now(reef, "import", {"folder": str(dive), "mapping": {"nothing": "depth"}})
-    assert job.state == "failed" and job.error.startswith("mapping: no 'nothing'")
-    assert reef.library.count_images() == 0
+def test_an_impossible_option_fails_with_a_one_line_error_and_stores_nothing(reef, dive):
+    with pytest.raises(BadInput, match="mapping: there is no 'nothing'"):
+        run_now(reef, "import", {"folder": str(dive), "mapping": {"nothing": "depth"}})
+    assert reef.library.count_images() == 0 and JobQueue(reef).all() == []
 
 
-def test_a_cancelled_import_keeps_what_it_stored_and_goes_on(reef, tmp_path):
+def test_a_cancelled_import_keeps_stored_images_and_resumes(reef, tmp_path):
     for number in range(200):
         picture(tmp_path / "many" / f"{number:03}.jpg", number)
     queue = JobQueue(reef)
@@ -259,10 +262,10 @@ def test_a_cancelled_import_keeps_what_it_stored_and_goes_on(reef, tmp_path):
     job = run_now(
         reef, "import", {"folder": str(tmp_path / "many"), "workers": 1}, watch=cancel_when_something_is_stored
     )
-    kept = reef.library.count_images()
-    assert job.state in ("cancelled", "done") and kept > 0
+    image_count = reef.library.count_images()
+    assert job.state in ("cancelled", "done") and image_count > 0
     result = bring_in(reef, tmp_path / "many")
-    assert result["unchanged"] == kept and result["new"] == 200 - kept
+    assert result["unchanged"] == image_count and result["new"] == 200 - image_count
 
 
 def test_a_full_disk_fails_in_one_line(reef, dive, monkeypatch):
@@ -293,20 +296,20 @@ def misbehave(item):
 
 
 def test_every_item_comes_back_with_its_result():
-    assert dict(Crew(echo, 2).run(range(50), lambda: None)) == {number: 2 * number for number in range(50)}
+    assert dict(ProcessPool(echo, 2).run(range(50), lambda: None)) == {number: 2 * number for number in range(50)}
 
 
 def test_an_item_that_kills_its_process_is_named_and_the_others_are_done():
     items = ["a", "crash", "b", "hang", "c", "d"]
-    found = dict(Crew(misbehave, 2, patience=1.5).run(items, lambda: None))
-    assert {item: found[item] for item in "abcd"} == {"a": "A", "b": "B", "c": "C", "d": "D"}
-    assert found["crash"] == Lost("it crashed the program that decodes images")
-    assert found["hang"] == Lost("it could not be read within 1.5 seconds")
+    result_by_item = dict(ProcessPool(misbehave, 2, patience=1.5).run(items, lambda: None))
+    assert {item: result_by_item[item] for item in "abcd"} == {"a": "A", "b": "B", "c": "C", "d": "D"}
+    assert result_by_item["crash"] == Lost("it crashed the image decoder")
+    assert result_by_item["hang"] == Lost("it could not be read within 1.5 seconds")
 
 
-def test_a_mistake_of_our_own_is_raised_with_its_traceback():
+def test_an_internal_error_is_raised_with_its_traceback():
     with pytest.raises(RuntimeError, match=r"(?s)while reading mistake.*ZeroDivisionError: our own"):
-        dict(Crew(misbehave, 1).run(["mistake"], lambda: None))
+        dict(ProcessPool(misbehave, 1).run(["mistake"], lambda: None))
 
 
 def test_work_that_hangs_can_be_stopped_and_leaves_no_process():
@@ -317,43 +320,43 @@ def test_work_that_hangs_can_be_stopped_and_leaves_no_process():
         if len(calls) > 3:
             raise KeyboardInterrupt
 
-    crew = Crew(misbehave, 1)
+    pool = ProcessPool(misbehave, 1)
     with pytest.raises(KeyboardInterrupt):
-        dict(crew.run(["hang"], stop))
-    assert crew._members == []
+        dict(pool.run(["hang"], stop))
+    assert pool._members == []
 
 
 # --- what a person sees before
 
 
 def test_the_preview_shows_what_the_import_would_do(reef, dive):
-    seen = ImportPreview.of(dive, workspace=reef)
-    assert seen.images == 3 and reef.library.count_images() == 0
-    assert [(group.collection, group.name, group.images) for group in seen.groups] == [
+    preview = ImportPreview.of(dive, workspace=reef)
+    assert preview.images == 3 and reef.library.count_images() == 0
+    assert [(group.collection, group.name, group.images) for group in preview.groups] == [
         ("PS2019", "r20190513_120000_bay", 2),
         ("PS2019", "r20190514_090000_reef", 1),
     ]
-    (source,) = seen.sources
+    (source,) = preview.sources
     assert (source.kind, source.images) == ("IMOS AUV track", 2)
     assert ("leftimage", "image") in [(column.name, column.meaning) for column in source.columns]
-    row = seen.rows[0]
+    row = preview.rows[0]
     assert (row.depth, row.taken_at) == (25.3, "2019-05-13 12:00:00 UTC")
     bring_in(
         reef,
-        **{name: value for name, value in seen.parameters.items() if name != "folder"},
-        folder=seen.parameters["folder"],
+        **{name: value for name, value in preview.parameters.items() if name != "folder"},
+        folder=preview.parameters["folder"],
     )
     assert reef.library.count_images() == 3
 
 
-def test_a_preview_is_put_right_without_walking_again(dive, monkeypatch):
+def test_a_preview_is_corrected_without_scanning_again(dive, monkeypatch):
     table = dive / "r20190514_090000_reef" / "site.csv"
     table.write_text("Bild;Tiefe\na.png;12,5\n")
-    seen = ImportPreview.of(dive)
-    monkeypatch.setattr("engine.jobs.import_images.survey", None)
-    mended = seen.with_meaning("Tiefe", "depth").with_group_level(0).with_collection("mine", "albums")
+    preview = ImportPreview.of(dive)
+    monkeypatch.setattr("benthoscope.engine.jobs.library.import_images.survey", None)
+    mended = preview.with_meaning("Tiefe", "depth").with_group_level(0).with_collection("mine", "albums")
     assert {group.name for group in mended.groups} == {"mine"}
     assert [row.depth for row in mended.rows if row.path.endswith("a.png")] == [12.5]
-    assert seen.plan.wishes == Wishes()
+    assert preview.plan.options == ImportOptions()
     with pytest.raises(BadInput, match="no 'deep'"):
-        seen.with_meaning("Tiefe", "deep")
+        preview.with_meaning("Tiefe", "deep")

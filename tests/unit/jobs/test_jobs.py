@@ -1,15 +1,18 @@
-"""Jobs are queued, told of, cancelled, resumed; and what goes wrong is said in one line."""
+"""Jobs are queued, reported, cancelled and resumed; errors are one line."""
 
 import threading
 import time
 from itertools import pairwise
 
 import pytest
+from typer.testing import CliRunner
 
 import tests.example_jobs  # noqa: F401  (registers the kinds used here)
-from engine.jobs import JobQueue, JobRunner, kinds, run_now
-from engine.jobs.pace import Pace, seconds_left, told
-from engine.problems import BadInput
+from benthoscope.app.cli import app
+from benthoscope.engine.jobs import JobQueue, JobRunner, kinds, run_now
+from benthoscope.engine.jobs.context import JobContext
+from benthoscope.engine.problems import BadInput
+from benthoscope.engine.progress import Progress, StepRate, format_duration, seconds_left
 
 
 @pytest.fixture
@@ -79,7 +82,7 @@ def test_a_waiting_job_is_cancelled_at_once(queue):
     assert queue.cancel(job.id).state == "cancelled"
 
 
-def test_closing_the_process_puts_its_jobs_back_to_go_on_later(workspace, queue):
+def test_closing_the_process_queues_its_jobs_for_later(workspace, queue):
     job = queue.add("count", {"steps": 40, "pause": 0.05})
     runner = JobRunner(workspace).start()
     until(lambda: queue.get(job.id).done > 2)
@@ -95,16 +98,19 @@ def test_a_heavy_job_started_by_a_command_waits_for_the_running_one(workspace, q
     with JobRunner(workspace):
         until(lambda: queue.get(first.id).state == "running")
         messages = []
-        second = threading.Thread(target=run_now, args=(workspace, "count", {"steps": 1}),
-                                  kwargs={"watch": lambda job: messages.append(job.message)})
+        second = threading.Thread(
+            target=run_now,
+            args=(workspace, "count", {"steps": 1}),
+            kwargs={"watch": lambda job: messages.append(job.message)},
+        )
         second.start()
-        until(lambda: "waits for another job to end" in messages)
+        until(lambda: "waiting for another job to end" in messages)
         queue.cancel(first.id)
         second.join(20)
     assert queue.all()[0].state == "done"
 
 
-def test_whoever_watches_may_stop_the_job_by_raising(workspace, queue):
+def test_a_watcher_can_stop_the_job_by_raising(workspace, queue):
     def interrupt(job):
         if job.done > 1:
             raise KeyboardInterrupt
@@ -114,11 +120,14 @@ def test_whoever_watches_may_stop_the_job_by_raising(workspace, queue):
     assert queue.all()[0].state == "cancelled"
 
 
-@pytest.mark.parametrize("kind, line", [
-    ("input", "dive 3: has no images; import some"),
-    ("memory", "Make trouble: not enough memory; close other programs, or use a smaller feature set"),
-    ("bug", "Make trouble: KeyError: 'kelpp'; the job's log has the details"),
-])
+@pytest.mark.parametrize(
+    "kind, line",
+    [
+        ("input", "dive 3: has no images; import some"),
+        ("memory", "Make trouble: not enough memory; close other programs, or use a smaller feature set"),
+        ("bug", "Make trouble: KeyError: 'kelpp'; the job's log has the details"),
+    ],
+)
 def test_a_failure_shows_one_line_and_keeps_the_traceback(workspace, kind, line):
     job = run_now(workspace, "trouble", {"kind": kind})
     assert (job.state, job.error) == ("failed", line)
@@ -134,7 +143,7 @@ def test_a_job_whose_process_always_dies_is_given_up(workspace, queue):
     assert "its process died" in queue.get(job.id).error
 
 
-def test_an_unknown_kind_is_told_with_the_nearest(queue):
+def test_an_unknown_kind_gives_the_most_similar_name(queue):
     with pytest.raises(BadInput, match="did you mean 'import'"):
         queue.add("imprt")
 
@@ -143,13 +152,13 @@ def test_every_kind_that_is_registered_exists():
     assert [kind.name for kind in kinds() if not callable(kind.function())] == []
 
 
-def test_an_older_checkpoint_stays_until_the_newer_one_is_whole(workspace, queue, monkeypatch):
-    from engine.jobs import context as module
+def test_an_older_checkpoint_stays_until_the_newer_one_is_complete(workspace, queue, monkeypatch):
+    from benthoscope.engine.jobs import context as module
 
     job = module.JobContext(queue.add("count", {"steps": 1}), queue.folder(1))
     job.save_checkpoint({"next": 1})
 
-    def torn(folder, parts):
+    def torn(folder, pieces):
         folder.mkdir()
         raise OSError("disk full")
 
@@ -159,12 +168,29 @@ def test_an_older_checkpoint_stays_until_the_newer_one_is_whole(workspace, queue
     assert job.load_checkpoint() == {"next": 1}
 
 
+def test_figures_stay_while_the_result_of_a_fit_is_stored(queue):
+    context = JobContext(queue.add("count", {"steps": 1}), queue.folder(1))
+    fit = {"trace": [[1, 0.5, 2]]}
+    context.on_step(Progress(1, 2, "fit", fit))
+    context.progress(2, 2, "exemplars")
+    message, figures = (context.snapshot()[1][name] for name in ("message", "figures"))
+    assert (message, figures) == ("exemplars", fit)
+
+
 def test_the_rate_is_that_of_this_attempt_and_the_time_left_follows_from_it():
     moments = iter([0.0, 1.0, 2.0])
-    pace = Pace(lambda: next(moments))
+    pace = StepRate(lambda: next(moments))
     for done in (5_000, 5_010, 5_020):  # an earlier attempt did the first 5,000
         pace.note(done)
     assert pace.rate == 10
     assert seconds_left(5_020, 5_620, pace.rate) == 60
     assert seconds_left(1, None, 10) is None
-    assert [told(s) for s in (None, 12.2, 600, 7_200 * 2)] == ["", "12 s", "10 min", "4.0 h"]
+    assert [format_duration(s) for s in (None, 12.2, 600, 7_200 * 2)] == ["", "12 s", "10 min", "4.0 h"]
+
+
+def test_a_job_that_is_done_shows_the_whole_bar(workspace, queue):
+    job = run_now(workspace, "odd")  # its last progress report says 0 of 1
+    assert job.state == "done" and job.done == job.total == 1
+    assert queue.all()[0].done == 1
+    result = CliRunner().invoke(app, ["jobs", "--workspace", str(workspace.folder)])
+    assert "100 %" in result.stdout and " 0 %" not in result.stdout

@@ -5,14 +5,14 @@ import threading
 import numpy as np
 import pytest
 
-from app.state.projections import LAST, NOWHERE, principal, quantised
-from engine.jobs import JobQueue, run_now
-from engine.jobs.context import JobContext
-from engine.jobs.projection import projection
-from engine.problems import BadInput
-from engine.progress import Cancelled
-from engine.workspace import NewImage, Workspace
-from engine.workspace.projections import Projection, ProjectionStore
+from benthoscope.engine.analysis import principal_plane
+from benthoscope.engine.jobs import JobQueue, run_now
+from benthoscope.engine.jobs.context import JobContext
+from benthoscope.engine.jobs.describe.projection import projection
+from benthoscope.engine.problems import BadInput
+from benthoscope.engine.progress import Cancelled
+from benthoscope.engine.workspace import NewImage, Workspace
+from benthoscope.engine.workspace.features import ProjectionStore
 
 
 @pytest.fixture
@@ -42,9 +42,18 @@ def test_neighbours_stay_neighbours_in_the_layout(reef):
 def test_a_layout_is_that_of_one_content_only(reef):
     features, store = reef.features.open("deep"), ProjectionStore(reef.folder / "projections")
     store.put(features, "umap", np.zeros((150, 2)))
-    with reef.features.appending("deep") as more:
-        more.append([10_000], np.zeros((1, 60)))
+    with reef.features.appending("deep") as appended:
+        appended.append([10_000], np.zeros((1, 60)))
     assert store.has(features, "umap") and not store.has(reef.features.open("deep"), "umap")
+
+
+def test_shares_of_the_variance_are_stored_and_missing_in_older_projections(reef):
+    features, store = reef.features.open("deep"), ProjectionStore(reef.folder / "projections")
+    assert store.put(features, "pca", np.zeros((150, 2)), (0.25, 0.125)).shares == (0.25, 0.125)
+    assert store.get(features, "pca").shares == (0.25, 0.125)
+    next(store._folder.glob("*.pca.json")).unlink()  # earlier releases wrote no such file
+    older = store.get(features, "pca")
+    assert older.shares is None and len(older.xy) == 150
 
 
 def test_a_layout_can_be_stopped(reef, tmp_path):
@@ -55,44 +64,16 @@ def test_a_layout_can_be_stopped(reef, tmp_path):
             projection(job, reef, features="deep")
 
 
-def test_too_few_images_or_segments_are_refused(reef):
+def test_too_few_images_or_segments_are_rejected(reef):
     with reef.features.writer("few", width=3, extractor={}) as features:
         features.append([1, 2], np.zeros((2, 3)))
     assert "only 2 images" in run_now(reef, "projection", {"features": "few"}).error
 
 
-def test_principal_axes_are_those_of_a_singular_value_decomposition():
-    X = np.random.default_rng(0).standard_normal((300, 6)) * [5, 1, 3, 1, 1, 1]
-    _, _, directions = np.linalg.svd(X - X.mean(0), full_matrices=False)
-    np.testing.assert_allclose(np.abs(principal(X.astype(np.float32))), np.abs((X - X.mean(0)) @ directions[:2].T),
-                               atol=1e-3)
-
-
 def test_one_feature_still_gives_a_plane():
-    assert principal(np.arange(5, dtype=np.float32)[:, None]).shape == (5, 2)
+    assert principal_plane(np.arange(5, dtype=np.float32)[:, None]).shape == (5, 2)
 
 
-def test_steps_keep_shapes_and_images_without_features_are_nowhere():
-    class Columns:
-        ids = np.arange(10)
-        positions = staticmethod(lambda ids: np.asarray(ids))
-
-        def __len__(self):
-            return 10
-
-    class Atlas:
-        columns = Columns()
-
-        def __len__(self):
-            return 10
-
-    xy = np.column_stack([np.linspace(-3, 3, 8), np.linspace(0, 1, 8)]).astype(np.float32)
-    steps = quantised(Projection(np.arange(8), xy), Atlas())
-    assert (steps[8:] == NOWHERE).all() and steps[:8].max() <= LAST
-    wide, high = np.ptp(steps[:8].astype(int), axis=0)
-    assert wide / high == pytest.approx(6, rel=0.02)
-
-
-def test_an_unknown_feature_set_is_told(reef, tmp_path):
+def test_an_unknown_feature_set_gives_a_clear_error(reef, tmp_path):
     with pytest.raises(BadInput, match="deep"):
         projection(JobContext(JobQueue(reef).add("projection", {}), tmp_path), reef, features="dep")

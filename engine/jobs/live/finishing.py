@@ -1,0 +1,101 @@
+"""Store the clusters of a live dive as an ordinary run, with the merges and splits of people as cluster edits."""
+
+import time
+
+import numpy as np
+
+from benthoscope.engine.compute import InOrder
+from benthoscope.engine.features.compression import LinearProjection
+from benthoscope.engine.jobs.cluster.cluster_images import results
+from benthoscope.engine.jobs.cluster.exemplars import exemplars_unless_cancelled, write_exemplars
+from benthoscope.engine.jobs.cluster.fit_request import FitRequest, Trace, fit_summary, provenance
+from benthoscope.engine.jobs.cluster.inputs import Rows
+from benthoscope.engine.jobs.cluster.streamed_rows import FileRows
+from benthoscope.engine.jobs.context import JobContext
+from benthoscope.engine.jobs.live.clusters import LearnedClusters, edited_clusters, effective_edits
+from benthoscope.engine.jobs.live.learner import LiveLearner
+from benthoscope.engine.labelling.cluster_edits import current_arrangement, merge, split
+from benthoscope.engine.workspace import Run, Workspace
+from benthoscope.engine.workspace.live_dives import LiveDive
+from benthoscope.engine.workspace.runs import NewCluster, counted_clusters
+
+MODEL = "mbvdp"
+
+
+def store_run(job: JobContext, workspace: Workspace, dive: LiveDive, learner: LiveLearner) -> Run:
+    """Store the clusters after the last round as a run. All images of the dive are assigned under the final model."""
+    began = time.time()
+    assert learner.predictor is not None  # there was a round
+    estimator, clusters = learner.predictor.model, int(learner.predictor.model.n_clusters_)
+    rows = _rows_of(workspace, dive, learner.predictor.projection)
+    arrays = results(estimator, rows, InOrder())
+    summary = {
+        "clusters": clusters,
+        "images": len(rows.image_ids),
+        "held_out": None,
+        "live_dive": dive.id,
+        **fit_summary(estimator, partial=False),
+    }
+    request = _request_of(dive)
+    origin = provenance(request, estimator, began, _trace(job, workspace, dive), features=rows.provenance)
+    exemplars = exemplars_unless_cancelled(job, rows.features, rows.image_ids, arrays["labels"], clusters)
+    lasting = estimator.cluster_ids_.tolist()
+    counted = [
+        NewCluster(each.number, each.size, each.level, {"live_cluster": lasting[each.number]})
+        for each in counted_clusters(arrays["labels"], clusters)
+    ]
+    run = workspace.runs.add(request.new_run(rows.features.name, origin, summary), arrays, counted)
+    if exemplars is not None:
+        write_exemplars(run, exemplars)
+    _apply_edits(workspace, dive, run, np.asarray(lasting))
+    return run
+
+
+def _rows_of(workspace: Workspace, dive: LiveDive, projection: LinearProjection) -> Rows:
+    """Return the features of the images of a dive along the axes of its learner."""
+    features = workspace.features.open(dive.descriptor["features"])
+    in_dive = np.isin(features.image_ids, list(workspace.live.image_ids(dive.id)))
+    ids = np.asarray(features.image_ids)[in_dive]
+    source = FileRows(features, np.flatnonzero(in_dive), projection)
+    return Rows(features, source, ids, np.full(len(ids), dive.group_id), projection)
+
+
+def _request_of(dive: LiveDive) -> FitRequest:
+    """Return the settings of a dive as the request of a fit."""
+    parameters = {name: dive.settings.get(name) for name in ("memory", "epoch", "width", "horizon")}
+    seed = int(dive.settings.get("seed", 0))
+    return FitRequest(MODEL, {**parameters, "observation": "diagonal"}, f"{dive.name} (live)", 0.0, seed)
+
+
+def _trace(job: JobContext, workspace: Workspace, dive: LiveDive) -> Trace:
+    """Return the course of a dive: the score of each round that had one, and the number of clusters after it."""
+    trace = Trace(job.on_step)
+    trace.points = [
+        [result.number, result.score, len(result.clusters)]
+        for result in workspace.live.rounds(dive.id)
+        if result.score is not None  # the first round has none
+    ]
+    return trace
+
+
+def _apply_edits(workspace: Workspace, dive: LiveDive, run: Run, lasting: np.ndarray) -> None:
+    """Repeat the merges and splits of people in the run, under the name of the person who made the last one."""
+    edits = [edit for edit in effective_edits(workspace.live.edits(dive.id)) if edit.kind != "name"]
+    if not edits:
+        return
+    learned = LearnedClusters(np.asarray(run.array("image_ids")), lasting[np.asarray(run.array("labels"))])
+    edited = edited_clusters(workspace, dive, learned)
+    number_of = {str(number): at for at, number in enumerate(lasting.tolist())}
+    person = edits[-1].person_id
+    for key in edited.keys:
+        members = np.sort(edited.members(key))
+        arranged = current_arrangement(workspace, run)
+        if key not in number_of:  # a half of a split
+            split(workspace.labels, person, arranged, members)
+            continue
+        for other in np.unique(learned.clusters[np.isin(learned.image_ids, members)]):
+            joined = number_of[str(int(other))]
+            images = arranged.members(joined)
+            if joined != number_of[key] and len(images) and np.isin(images, members).all():
+                merge(workspace.labels, person, arranged, joined, number_of[key])
+                arranged = current_arrangement(workspace, run)

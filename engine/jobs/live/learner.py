@@ -1,0 +1,170 @@
+"""The learner of a live dive: rounds on a thread of its own, and an immutable predictor for all other threads.
+
+live/3/learner.npz   the memory after the last round
+live/3/axes.npz      the axes of largest variance, fixed before the first round
+"""
+
+import time
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from benthoscope.engine.features.compression import LinearProjection, PrincipalAxes
+from benthoscope.engine.jobs.live.settings import LiveSettings
+from benthoscope.engine.problems import BadInput, fail
+from benthoscope.engine.progress import OnStep, ignore
+from benthoscope.engine.streaming import BudgetWarning, MemoryBoundedVDP
+from benthoscope.engine.streaming.state_file import read_state, write_state
+from benthoscope.engine.workspace.live_dives import LiveRound
+from benthoscope.engine.workspace.records import current_time
+from benthoscope.engine.workspace.storage.files import sync_folder
+
+LEARNER, AXES = "learner.npz", "axes.npz"
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """The clusters and the novelty of some images, (n,) each. `clusters` are lasting numbers."""
+
+    clusters: np.ndarray
+    probability: np.ndarray
+    percentile: np.ndarray
+    new_cluster: np.ndarray
+    is_novel: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Predictor:
+    """The clusters after a round. It never changes, so every thread may use it while the next round runs."""
+
+    model: MemoryBoundedVDP
+    projection: LinearProjection
+
+    @property
+    def number(self) -> int:
+        """Return the number of the round."""
+        return self.model.snapshot_.number
+
+    def score(self, vectors: np.ndarray, level: float) -> Scores:
+        """Return the clusters of images with these features (n, D), and how unusual they are."""
+        rows = self.projection(vectors).astype(np.float64)
+        labels, probability = self.model.assign(rows)
+        novelty = self.model.novelty(rows, level)
+        return Scores(
+            self.model.cluster_ids_[labels],
+            probability,
+            novelty.percentile,
+            novelty.new_cluster,
+            novelty.is_novel,
+        )
+
+
+class LiveLearner:
+    """Learns one round at a time from the features of images, and stores its memory after each."""
+
+    def __init__(self, folder: Path, settings: LiveSettings):
+        self.folder, self.settings = folder, settings
+        self._model: MemoryBoundedVDP | None = None  # the one that learned the last round
+        try:
+            self._projection = _stored_axes(folder)
+        except BadInput:  # damaged; without axes, all rounds are learned again
+            self._projection = None
+        self.predictor: Predictor | None = None
+
+    @property
+    def path(self) -> Path:
+        return self.folder / LEARNER
+
+    @property
+    def rounds(self) -> int:
+        """Return the number of finished rounds."""
+        return 0 if self.predictor is None else self.predictor.number
+
+    def resume(self) -> bool:
+        """Continue from the stored memory. Returns False if there is none, or if it cannot be read."""
+        if self._projection is None:
+            return False
+        try:
+            self.predictor = Predictor(MemoryBoundedVDP.load(self.path), self._projection)
+        except BadInput:
+            return False
+        return True
+
+    def begin(self, sample: np.ndarray) -> None:
+        """Fix the axes of largest variance of a sample of features (n, D). They never change during a dive."""
+        if self._projection is None:
+            self._projection = _axes(sample, self.settings.dimensions)
+            write_state(self.folder / AXES, self._projection.arrays(), {})
+
+    def learn(self, vectors: np.ndarray, on_step: OnStep = ignore) -> LiveRound:
+        """Learn a round from features (n, D), store the memory, then publish the new predictor. An error or a
+        cancellation leaves the last round as it was."""
+        began = time.monotonic()
+        assert self._projection is not None  # `begin` was called
+        rows = self._projection(vectors).astype(np.float64)
+        model, self._model = self._prepared(len(rows)), None  # an interrupted round starts again from the stored memory
+        score = None if self.predictor is None else float(self.predictor.model.score_samples(rows).mean())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", BudgetWarning)  # stored with the round and shown on the page
+            model.partial_fit(rows, on_step=on_step)
+        model.save(self.path)
+        sync_folder(self.folder)
+        self._model, self.predictor = model, Predictor(MemoryBoundedVDP.load(self.path), self._projection)
+        return round_of(model, score, time.monotonic() - began)
+
+    def result(self) -> LiveRound:
+        """Return the result of the last round, whose score and duration are not stored."""
+        assert self.predictor is not None  # there was a round
+        return round_of(self.predictor.model, None, 0.0)
+
+    def forget(self) -> None:
+        """Delete the memory, to learn all images again."""
+        self.path.unlink(missing_ok=True)
+        self._model = self.predictor = None
+
+    def _prepared(self, count: int) -> MemoryBoundedVDP:
+        """Return the model for a round of `count` rows, with the present settings."""
+        model = self._model
+        if model is None:
+            model = self.settings.model() if self.predictor is None else MemoryBoundedVDP.load(self.path)
+        settings = self.settings
+        model.set_params(memory=settings.memory, epoch=max(settings.epoch, count), horizon=settings.horizon)
+        return model
+
+
+def projected(folder: Path, vectors: np.ndarray) -> np.ndarray:
+    """Return features (n, D) along the axes of the learner in this folder."""
+    projection = _stored_axes(folder)
+    if projection is None:
+        raise fail("live dive", "has not learned anything yet", "wait for its first round")
+    return projection(vectors).astype(np.float64)
+
+
+def _stored_axes(folder: Path) -> LinearProjection | None:
+    if not (folder / AXES).is_file():
+        return None
+    arrays, _ = read_state(folder / AXES)
+    return LinearProjection(**arrays)
+
+
+def _axes(sample: np.ndarray, dimensions: int) -> LinearProjection:
+    rows = np.asarray(sample, np.float32)
+    return PrincipalAxes(min(dimensions, rows.shape[1])).fit(lambda: iter([rows]), rng=np.random.default_rng(0))
+
+
+def round_of(model: MemoryBoundedVDP, score: float | None, seconds: float) -> LiveRound:
+    """Return the result of the last round of a model."""
+    snapshot = model.snapshot_
+    return LiveRound(
+        snapshot.number,
+        snapshot.rows,
+        dict(zip(snapshot.cluster_ids.tolist(), np.round(snapshot.sizes, 2).tolist(), strict=True)),
+        tuple((event.kind, event.cluster, event.other) for event in snapshot.events),
+        dict(snapshot.memory),
+        bool(snapshot.budget_binds),
+        score,
+        seconds,
+        current_time(),
+    )
