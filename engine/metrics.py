@@ -1,46 +1,57 @@
-"""How well two groupings of the same items agree, and how well densities foretell rows (methods note 10).
+"""Agreement between two groupings of the same items, and the quality of predicted densities (methods note 10).
 
-`truth` and `found` are labels of any kind, one per item; logarithms are natural.
+`truth` and `predicted` are labels of any type, one per item. Logarithms are natural.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from engine.problems import fail
+from benthoscope.engine.problems import fail
 
 __all__ = [
-    "Agreement", "adjusted_rand", "agreement", "confusion", "mean_class_accuracy", "perplexity", "rand",
-    "v_measure", "variation_of_information",
+    "Agreement",
+    "adjusted_rand",
+    "agreement",
+    "confusion",
+    "mean_class_accuracy",
+    "perplexity",
+    "rand",
+    "v_measure",
+    "variation_of_information",
 ]
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """Information two groupings share, in the normalisations papers use."""
+    """The information that two groupings share, in the normalisations used in papers."""
 
-    homogeneity: float   # 1 where every cluster holds one class
-    completeness: float  # 1 where every class sits in one cluster
-    v_measure: float     # their harmonic mean, which is mutual information over the mean of both entropies
-    nmi_sqrt: float      # mutual information over the geometric mean of both entropies
-    variation: float     # variation of information, 0 for equal groupings
+    homogeneity: float  # 1 if each cluster contains a single class
+    completeness: float  # 1 if each class is in a single cluster
+    v_measure: float  # their harmonic mean: mutual information divided by the mean of both entropies
+    nmi_sqrt: float  # mutual information divided by the geometric mean of both entropies
+    variation: float  # variation of information, 0 for equal groupings
 
 
-def confusion(truth, found) -> np.ndarray:
-    """Items of every class (row) in every cluster (column), both in sorted order."""
-    truth, found = np.asarray(truth).ravel(), np.asarray(found).ravel()
-    if len(truth) != len(found):
-        raise fail("labels", f"{len(found)} of one grouping for {len(truth)} of the other", "give one per item in both")
+def confusion(truth, predicted) -> np.ndarray:
+    """Return the number of items of each class (row) in each cluster (column), both in sorted order."""
+    truth, predicted = np.asarray(truth).ravel(), np.asarray(predicted).ravel()
+    if len(truth) != len(predicted):
+        raise fail(
+            "labels",
+            f"{len(predicted)} labels in one grouping, but {len(truth)} in the other",
+            "give one label per item in both",
+        )
     if not len(truth):
-        raise fail("labels", "there are none", "give at least one item")
+        raise fail("labels", "there are no labels", "give at least one item")
     classes, row = np.unique(truth, return_inverse=True)
-    clusters, column = np.unique(found, return_inverse=True)
+    clusters, column = np.unique(predicted, return_inverse=True)
     flat = np.bincount(row * len(clusters) + column, minlength=len(classes) * len(clusters))
     return flat.reshape(len(classes), len(clusters))
 
 
-def agreement(truth, found) -> Agreement:
-    joint = confusion(truth, found)
+def agreement(truth, predicted) -> Agreement:
+    joint = confusion(truth, predicted)
     of_truth, of_found, both = _entropy(joint.sum(1)), _entropy(joint.sum(0)), _entropy(joint.ravel())
     shared = max(of_truth + of_found - both, 0.0)
     homogeneity = shared / of_truth if of_truth else 1.0
@@ -52,38 +63,39 @@ def agreement(truth, found) -> Agreement:
     return Agreement(homogeneity, completeness, harmonic, float(nmi), max(both - shared, 0.0))
 
 
-def v_measure(truth, found) -> float:
-    """What the papers call NMI: 1 for equal groupings up to names, 0 where one tells nothing of the other."""
-    return agreement(truth, found).v_measure
+def v_measure(truth, predicted) -> float:
+    """Return the V-measure, which the papers call NMI: 1 for equal groupings up to names, 0 for unrelated ones."""
+    return agreement(truth, predicted).v_measure
 
 
-def variation_of_information(truth, found) -> float:
-    """Entropy of each grouping given the other, added: a distance between groupings."""
-    return agreement(truth, found).variation
+def variation_of_information(truth, predicted) -> float:
+    """Return the sum of both conditional entropies, a distance between groupings."""
+    return agreement(truth, predicted).variation
 
 
-def rand(truth, found) -> float:
-    """Share of pairs of items on which both groupings agree whether they belong together."""
-    together, in_truth, in_found, pairs = _pairs(confusion(truth, found))
+def rand(truth, predicted) -> float:
+    """Return the fraction of pairs of items for which both groupings agree whether they belong together."""
+    together, in_truth, in_found, pairs = _pairs(confusion(truth, predicted))
     return 1.0 if not pairs else (pairs + 2 * together - in_truth - in_found) / pairs
 
 
-def adjusted_rand(truth, found) -> float:
-    """The Rand index less what chance gives: 1 for equal groupings, 0 on average for unrelated ones, or negative."""
-    together, in_truth, in_found, pairs = _pairs(confusion(truth, found))
+def adjusted_rand(truth, predicted) -> float:
+    """Return the Rand index corrected for chance: 1 for equal groupings, 0 on average for unrelated ones, or
+    negative."""
+    together, in_truth, in_found, pairs = _pairs(confusion(truth, predicted))
     by_chance = in_truth * in_found / pairs if pairs else 0.0
     most = (in_truth + in_found) / 2
     return 1.0 if most == by_chance else (together - by_chance) / (most - by_chance)
 
 
 def mean_class_accuracy(truth, predicted) -> float:
-    """Share of each class that was predicted right, averaged over classes."""
+    """Return the fraction of each class that was predicted correctly, averaged over classes."""
     truth, predicted = np.asarray(truth).ravel(), np.asarray(predicted).ravel()
     return float(np.mean([(predicted[truth == name] == name).mean() for name in np.unique(truth)]))
 
 
 def perplexity(log_densities) -> float:
-    """exp of minus the mean held-out log-likelihood."""
+    """Return exp of minus the mean held-out log-likelihood."""
     return float(np.exp(-np.mean(log_densities)))
 
 
@@ -93,6 +105,10 @@ def _entropy(counts: np.ndarray) -> float:
 
 
 def _pairs(joint: np.ndarray) -> tuple[float, float, float, float]:
-    """Pairs of items together in both, in the first, in the second, and all; as floats, which do not overflow."""
+    """Return the numbers of pairs of items together in both, in the first, in the second, and of all pairs; as floats,
+    which do not overflow."""
     joint = joint.astype(float)
-    return tuple(float((n * (n - 1) / 2).sum()) for n in (joint, joint.sum(1), joint.sum(0), joint.sum()))
+    in_both, in_first, in_second, of_all = (
+        float((n * (n - 1) / 2).sum()) for n in (joint, joint.sum(1), joint.sum(0), joint.sum())
+    )
+    return in_both, in_first, in_second, of_all
