@@ -1,16 +1,19 @@
-"""All images of the workspace with their cluster in one run: arrays that every view of a page shares.
+"""All images of the workspace with their cluster in one run, as arrays that every view of a page shares.
 
-Row i belongs to the i-th image by ascending id, here and in the browser: its position.
+Row i belongs to the i-th image by ascending id, here and in the browser. This index is called its position.
 """
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from app.state.app_state import AppState
-from app.state.columns import ImageColumns
-from engine.workspace import GroupSummary, Run
+from benthoscope.app.session.app_state import AppState
+from benthoscope.app.session.cache import IMAGES, RUNS
+from benthoscope.app.session.image_table import ImageColumns
+from benthoscope.engine.jobs.cluster.topic_summary import has_topics, topic_names
+from benthoscope.engine.workspace import GroupSummary, Run
 
 NONE = -1  # no cluster, no term
 
@@ -19,17 +22,17 @@ NONE = -1  # no cluster, no term
 class Atlas:
     columns: ImageColumns
     groups: tuple[GroupSummary, ...]  # dives or albums
-    group: np.ndarray                 # (N,) int32, index into groups
+    group: np.ndarray  # (N,) int32, index into groups
     run: Run | None
-    labels: np.ndarray                # (N,) int32 cluster, NONE where the run does not know the image
-    probability: np.ndarray           # (N,) float32 of that cluster, NaN where there is none
+    labels: np.ndarray  # (N,) int32 cluster, NONE for images that are not in the run
+    probability: np.ndarray  # (N,) float32 probability of that cluster, NaN without one
 
     def __len__(self) -> int:
         return len(self.columns)
 
     @cached_property
     def sizes(self) -> np.ndarray:
-        """(K,): images of every cluster."""
+        """(K,): number of images in every cluster."""
         return np.bincount(self.labels[self.labels >= 0], minlength=self.clusters)
 
     @property
@@ -40,7 +43,7 @@ class Atlas:
     def by_cluster(self) -> tuple[np.ndarray, np.ndarray]:
         """(positions sorted by cluster, (K + 1,) where each cluster begins)."""
         order = np.argsort(self.labels, kind="stable")
-        order = order[np.searchsorted(self.labels[order], 0):]
+        order = order[np.searchsorted(self.labels[order], 0) :]
         return order, np.concatenate([[0], np.cumsum(self.sizes)])
 
     def members(self, cluster: int) -> np.ndarray:
@@ -50,9 +53,9 @@ class Atlas:
 
     @cached_property
     def along(self) -> tuple[np.ndarray, np.ndarray]:
-        """(positions dive by dive in the order of the track, (G + 1,) where each dive begins)."""
-        taken = np.where(np.isnan(self.columns.taken_at), np.inf, self.columns.taken_at)
-        order = np.lexsort((np.arange(len(self)), taken, self.group))
+        """(positions dive by dive in the order taken, (G + 1,) where each dive begins)."""
+        timestamps = np.where(np.isnan(self.columns.taken_at), np.inf, self.columns.taken_at)
+        order = np.lexsort((np.arange(len(self)), timestamps, self.group))
         counts = np.bincount(self.group, minlength=len(self.groups))
         return order, np.concatenate([[0], np.cumsum(counts)])
 
@@ -63,7 +66,7 @@ class Atlas:
 
     @cached_property
     def mixtures(self) -> np.ndarray:
-        """(G, K): the share of every cluster in every dive, by counting; rows of zeros where a dive has no cluster."""
+        """(G, K): share of every cluster in every dive, by counting; zeros for dives without clustered images."""
         known = self.labels >= 0
         flat = self.group[known].astype(np.int64) * self.clusters + self.labels[known]
         counts = np.bincount(flat, minlength=len(self.groups) * self.clusters)
@@ -72,38 +75,58 @@ class Atlas:
 
     @cached_property
     def weights(self) -> np.ndarray:
-        """(G, K): the mixtures as the model has them; counted where the run keeps none for a dive."""
-        found = self.mixtures.copy()
+        """(G, K): mixtures of the model, or counted shares for dives that are not in the run."""
+        weights = self.mixtures.copy()
         if self.run is not None and {"weights", "group_ids"} <= arrays_of(self.run):
             row = {number: at for at, number in enumerate(self.run.array("group_ids").tolist())}
             for at, summary in enumerate(self.groups):
                 if summary.group.id in row:
-                    found[at] = self.run.array("weights")[row[summary.group.id]]
-        return found
+                    weights[at] = self.run.array("weights")[row[summary.group.id]]
+        return weights
 
     def index_of_group(self, group_id: int) -> int | None:
-        return next((at for at, found in enumerate(self.groups) if found.group.id == group_id), None)
+        return next((at for at, summary in enumerate(self.groups) if summary.group.id == group_id), None)
 
 
 def atlas_of(app: AppState, run_id: int | None) -> Atlas:
-    """The atlas with this run, or with the current one; kept until images change."""
+    """The images with the clusters of this run, or of the current one; cached until images change."""
     run = app.run(run_id)
-    return app.kept(("atlas", run.id if run else None), lambda: _made(app, run), of_images=True)
+    return app.cached(("atlas", run.id if run else None), lambda: _made(app, run), IMAGES)
 
 
 def _made(app: AppState, run: Run | None) -> Atlas:
-    columns, groups = app.columns, tuple(app.kept("dives", app.workspace.library.summaries, of_images=True))
+    columns, groups = app.columns, tuple(app.cached("dives", app.workspace.library.summaries, IMAGES))
     labels, probability = np.full(len(columns), NONE, np.int32), np.full(len(columns), np.nan, np.float32)
     if run is not None:
         positions, known = placed(columns, run.array("image_ids"))
         labels[positions] = run.array("labels")[known]
         if "probability" in arrays_of(run):
             probability[positions] = run.array("probability")[known]
+        changed = changed_since(app, run.began_at)
+        labels[changed], probability[changed] = NONE, np.nan
     return Atlas(columns, groups, _group_index(columns, groups), run, labels, probability)
 
 
+def image_set(app: AppState, atlas: Atlas) -> dict[str, Any]:
+    """Number, ids, version and run of all images, as every component that shows images needs them."""
+    ids = app.cached("ids address", lambda: app.arrays.put(atlas.columns.ids.astype(np.int32)), IMAGES)
+    return {
+        "count": len(atlas),
+        "ids_url": ids,
+        "version": app.version,
+        "run": atlas.run.id if atlas.run else None,
+    }
+
+
+def changed_since(app: AppState, moment: float) -> np.ndarray:
+    """Positions of images whose file was replaced after this time; values computed before it are out of date."""
+    replaced = app.cached("replaced images", app.workspace.library.replaced_images, IMAGES)
+    ids = [number for number, (_, changed_at) in replaced.items() if changed_at > moment]
+    return app.columns.positions(np.array(sorted(ids), np.int64))
+
+
 def placed(columns: ImageColumns, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(positions, mask of the ids that have one): what belongs to forgotten images is left out."""
+    """(positions, mask of the known ids); ids of removed images have no position."""
     ids = np.asarray(ids)
     if np.array_equal(ids, columns.ids):
         return np.arange(len(columns)), np.ones(len(ids), bool)
@@ -116,6 +139,31 @@ def arrays_of(run: Run) -> set[str]:
 
 
 def _group_index(columns: ImageColumns, groups: tuple[GroupSummary, ...]) -> np.ndarray:
-    ids = np.array([found.group.id for found in groups], np.int64)
+    ids = np.array([summary.group.id for summary in groups], np.int64)
     order = np.argsort(ids)
     return order[np.searchsorted(ids, columns.group_ids, sorter=order)].astype(np.int32)
+
+
+def is_of_topics(run: Run | None) -> bool:
+    return run is not None and has_topics(run)
+
+
+def names_of_topics(app: AppState, run: Run) -> tuple[str, ...]:
+    """The name of each topic: the one that a person gave, or "Topic" and its number."""
+    return app.cached(("topic names", run.id), lambda: topic_names(app.workspace, run), RUNS)
+
+
+def cluster_word(run: Run | None) -> str:
+    """The word for a cluster of images of the run: "Topic" for a run of topics, else "Cluster"."""
+    return "Topic" if is_of_topics(run) else "Cluster"
+
+
+def cluster_name(app: AppState, run: Run | None, number: int) -> str:
+    """The name of one cluster of images. Clusters that people made in Review have numbers after those of the run."""
+    topics = names_of_topics(app, run) if run is not None and is_of_topics(run) else ()
+    return topics[number] if number < len(topics) else f"{cluster_word(run)} {number}"
+
+
+def cluster_names(app: AppState, atlas: Atlas) -> tuple[str, ...]:
+    """The name of each cluster of images of the run."""
+    return tuple(cluster_name(app, atlas.run, number) for number in range(atlas.clusters))

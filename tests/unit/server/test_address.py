@@ -5,7 +5,7 @@ import weakref
 
 import param
 
-from app.state.address import Address
+from benthoscope.app.session.address import Address
 
 
 class Model(param.Parameterized):

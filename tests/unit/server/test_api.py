@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from app.security_headers import POLICY
-from app.server import ServerSettings, create_app
-from engine.imaging import read_bytes, thumbnails
-from engine.jobs import JobQueue
-from engine.workspace import NewCluster, NewImage, NewRun, Workspace
+from benthoscope.app.server.access import POLICY
+from benthoscope.app.server.application import ServerSettings, create_app
+from benthoscope.engine.imaging import read_bytes, thumbnails
+from benthoscope.engine.jobs import JobQueue
+from benthoscope.engine.workspace import NewCluster, NewImage, NewRun, Workspace
 from tests import example_jobs  # noqa: F401  registers its kinds
 from tests.loops import outcome
 
@@ -29,9 +29,12 @@ def reef(tmp_path):
         for number in range(4):
             store(made, root, dives[number // 2], number)
         ids = made.library.columns("id")["id"]
-        parts = {"image_ids": ids, "labels": np.array([0, 0, 1, 1], np.int32), "probability": np.ones(4, np.float32)}
-        made.runs.add(NewRun("first", "gmc", "deep", {"width": 0.05}, {"seed": 0}, {"clusters": 2, "images": 4}), parts,
-                      [NewCluster(0, 2), NewCluster(1, 2)])
+        arrays = {"image_ids": ids, "labels": np.array([0, 0, 1, 1], np.int32), "probability": np.ones(4, np.float32)}
+        made.runs.add(
+            NewRun("first", "gmc", "deep", {"width": 0.05}, {"seed": 0}, {"clusters": 2, "images": 4}),
+            arrays,
+            [NewCluster(0, 2), NewCluster(1, 2)],
+        )
         yield made
 
 
@@ -41,8 +44,24 @@ def store(workspace, root, dive, number):
     Image.fromarray(pixels).save(path)
     data = read_bytes(path)
     sha = hashlib.sha256(data).hexdigest()
-    workspace.library.store_images([NewImage(root.id, path.name, dive.id, len(data), 1, sha, 64, 48, latitude=-14.0,
-                                             longitude=121.8, depth=20.0 + number, taken_at=1e9 + number)])
+    workspace.library.store_images(
+        [
+            NewImage(
+                root.id,
+                path.name,
+                dive.id,
+                len(data),
+                1,
+                sha,
+                64,
+                48,
+                latitude=-14.0,
+                longitude=121.8,
+                depth=20.0 + number,
+                taken_at=1e9 + number,
+            )
+        ]
+    )
     made = thumbnails(data, (128, 320), where=path.name)
     workspace.thumbnails.add_many([(sha, size, jpeg) for size, jpeg in made.items()])
 
@@ -54,11 +73,11 @@ def api(reef):
 
 @pytest.fixture
 def ask(api):
-    def asked(path, method="GET", **rest):
+    def asked(path, method="GET", **remaining):
         async def go():
             transport = httpx.ASGITransport(api, raise_app_exceptions=True)
             async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
-                return await client.request(method, path, **rest)
+                return await client.request(method, path, **remaining)
 
         return outcome(go())
 
@@ -66,16 +85,16 @@ def ask(api):
 
 
 def test_collections_tell_dives_counts_and_depths(ask):
-    told = ask("/api/v1/collections").json()
-    assert [group["images"] for group in told[0]["groups"]] == [2, 2]
-    assert told[0]["groups"][1]["depth"] == [22.0, 23.0]
+    content = ask("/api/v1/collections").json()
+    assert [group["images"] for group in content[0]["groups"]] == [2, 2]
+    assert content[0]["groups"][1]["depth"] == [22.0, 23.0]
 
 
 def test_images_come_page_by_page_in_order_without_gap(ask):
     first = ask("/api/v1/images?limit=3").json()
-    rest = ask(f"/api/v1/images?limit=3&after={first['next']}").json()
-    assert [image["path"] for image in first["images"] + rest["images"]] == [f"kelp{n}.png" for n in range(4)]
-    assert rest["next"] is None and first["total"] == 4
+    content = ask(f"/api/v1/images?limit=3&after={first['next']}").json()
+    assert [image["path"] for image in first["images"] + content["images"]] == [f"kelp{n}.png" for n in range(4)]
+    assert content["next"] is None and first["total"] == 4
 
 
 def test_a_thumbnail_is_kept_for_ever_by_browsers_and_asked_for_again_costs_nothing(ask, reef):
@@ -102,10 +121,10 @@ def test_a_large_thumbnail_is_made_when_first_asked_for_and_kept(ask, reef):
 
 def test_parts_of_an_original_are_sent_by_range(ask, reef):
     number = int(reef.library.columns("id")["id"][0])
-    whole = ask(f"/api/v1/images/{number}/file")
-    part = ask(f"/api/v1/images/{number}/file", headers={"range": "bytes=10-19"})
-    assert (part.status_code, part.content) == (206, whole.content[10:20])
-    assert ask(f"/api/v1/images/{number}/file", headers={"if-none-match": whole.headers["etag"]}).status_code == 304
+    response = ask(f"/api/v1/images/{number}/file")
+    partial = ask(f"/api/v1/images/{number}/file", headers={"range": "bytes=10-19"})
+    assert (partial.status_code, partial.content) == (206, response.content[10:20])
+    assert ask(f"/api/v1/images/{number}/file", headers={"if-none-match": response.headers["etag"]}).status_code == 304
 
 
 def test_an_original_that_is_gone_says_what_to_do(ask, reef):
@@ -115,24 +134,54 @@ def test_an_original_that_is_gone_says_what_to_do(ask, reef):
     assert answer.status_code == 404 and "relink" in answer.json()["error"]["remedy"]
 
 
-@pytest.mark.parametrize("path", [
-    "/api/v1/images/999", "/api/v1/runs/1/arrays/secrets", f"/thumbnails/{'0' * 64}/128.jpg", "/assets/x/nothing.js",
-    "/thumbnails/image/999/128.jpg"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/v1/images/999",
+        "/api/v1/runs/1/arrays/secrets",
+        f"/thumbnails/{'0' * 64}/128.jpg",
+        "/assets/x/nothing.js",
+        "/thumbnails/image/999/128.jpg",
+    ],
+)
 def test_what_is_not_there_is_404_with_one_line(ask, path):
     answer = ask(path)
     assert answer.status_code == 404 and set(answer.json()["error"]) == {"where", "what", "remedy"}
 
 
-@pytest.mark.parametrize("path", [
-    "/api/v1/images?limit=0", "/api/v1/images/seven", "/thumbnails/notahash/128.jpg", "/api/v1/runs/99",
-    f"/thumbnails/{'0' * 64}/77.jpg"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/v1/images?limit=0",
+        "/api/v1/images/seven",
+        "/thumbnails/notahash/128.jpg",
+        "/api/v1/runs/99",
+        f"/thumbnails/{'0' * 64}/77.jpg",
+    ],
+)
 def test_a_senseless_question_is_422_with_one_line(ask, path):
     answer = ask(path)
     assert answer.status_code == 422 and set(answer.json()["error"]) == {"where", "what", "remedy"}
 
 
-@pytest.mark.parametrize("path", [
-    "%2e%2e/pyproject.toml", "..%2f..%2fpyproject.toml", "__init__.py", "css", "%2fetc%2fpasswd"])
+def test_every_number_in_an_address_is_limited_to_what_databases_hold(ask):
+    paths = ask("/api/v1/openapi.json").json()["paths"]
+    numbers = [
+        (path, parameter["name"], form)
+        for path, methods in paths.items()
+        for method in methods.values()
+        for parameter in method.get("parameters", ())
+        for form in parameter["schema"].get("anyOf", [parameter["schema"]])
+        if form.get("type") == "integer"
+    ]
+    assert len(numbers) > 10
+    assert [(path, name) for path, name, form in numbers if form.get("maximum", 2**63) >= 2**63] == []
+    assert ask(f"/api/v1/runs/{'9' * 40}/levels").status_code == 422
+
+
+@pytest.mark.parametrize(
+    "path", ["%2e%2e/pyproject.toml", "..%2f..%2fpyproject.toml", "__init__.py", "css", "%2fetc%2fpasswd"]
+)
 def test_assets_lead_nowhere_else(ask, path):
     assert ask(f"/assets/x/{path}").status_code == 404
 
@@ -145,7 +194,7 @@ def test_assets_are_kept_for_ever(ask):
 def test_labels_of_a_run_come_as_numbers(ask):
     answer = ask("/api/v1/runs/1/arrays/labels")
     assert np.frombuffer(answer.content, answer.headers["x-dtype"]).tolist() == [0, 0, 1, 1]
-    assert [found["size"] for found in ask("/api/v1/runs/1/clusters").json()] == [2, 2]
+    assert [label["size"] for label in ask("/api/v1/runs/1/clusters").json()] == [2, 2]
 
 
 def test_a_job_is_queued_listed_and_cancelled(ask, reef):
@@ -156,9 +205,30 @@ def test_a_job_is_queued_listed_and_cancelled(ask, reef):
     assert "did you mean 'count'" in ask("/api/v1/jobs", "POST", json={"kind": "cuont"}).json()["error"]["remedy"]
 
 
+@pytest.mark.parametrize(
+    "job",
+    [
+        {"kind": "cluster", "parameters": {"model": "gmcc"}},
+        {"kind": "cluster", "parameters": {"width": "wide"}},
+        {"kind": "cluster", "parameters": {"wdith": 1}},
+        {"kind": "import", "parameters": {"folder": "/no/where"}},
+        {"kind": "count", "parameters": {}},
+        {"kind": "split cluster", "parameters": {"run": 1.5}},
+    ],
+)
+def test_a_job_that_could_only_fail_is_refused_and_not_stored(ask, reef, job):
+    before = [each.id for each in JobQueue(reef).all()]
+    answer = ask("/api/v1/jobs", "POST", json=job)
+    assert answer.status_code == 422 and set(answer.json()["error"]) == {"where", "what", "remedy"}
+    assert [each.id for each in JobQueue(reef).all()] == before
+
+
 def test_search_finds_dives_clusters_and_images(ask):
-    hits = {(hit["kind"], hit["name"]) for word in ("north", "cluster 1", "kelp2")
-            for hit in ask("/api/v1/search", params={"q": word}).json()}
+    hits = {
+        (hit["kind"], hit["name"])
+        for word in ("north", "cluster 1", "kelp2")
+        for hit in ask("/api/v1/search", params={"q": word}).json()
+    }
     assert {("Dive", "r20150212_north"), ("Cluster", "Cluster 1"), ("Image", "kelp2.png")} <= hits
 
 
@@ -192,10 +262,17 @@ def test_tile_hosts_are_let_in_only_when_a_person_said_so(reef):
 
 
 def test_every_route_for_scripts_is_described_and_in_the_help(api):
-    text = (files("assets") / "help" / "api.md").read_text(encoding="utf-8")
+    text = (files("benthoscope.assets") / "help" / "api.md").read_text(encoding="utf-8")
     described = api.openapi()["paths"]
-    own = {path: verbs for path, verbs in described.items()
-           if path.startswith(("/api/v1", "/thumbnails", "/health")) and "/crowd" not in path}
-    assert [f"{verb} {path}" for path, verbs in own.items() for verb, told in verbs.items()
-            if not told.get("description")] == []
-    assert [path for path in own if f"`{path}`" not in text] == []
+    verbs_by_path = {
+        path: verbs
+        for path, verbs in described.items()
+        if path.startswith(("/api/v1", "/thumbnails", "/health")) and "/crowd" not in path
+    }
+    assert [
+        f"{verb} {path}"
+        for path, verbs in verbs_by_path.items()
+        for verb, known_verb in verbs.items()
+        if not known_verb.get("description")
+    ] == []
+    assert [path for path in verbs_by_path if f"`{path}`" not in text] == []

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from app.demo import demo_workspace, forget_demo, queue_steps, steps
-from engine.jobs import JobQueue, run_now
-from engine.problems import BadInput
-from engine.workspace import NewRun
+from benthoscope.app.commands.demo import demo_workspace, forget_demo, queue_steps, steps
+from benthoscope.engine.jobs import JobQueue, run_now
+from benthoscope.engine.problems import BadInput
+from benthoscope.engine.workspace import NewRun
 
 
 @pytest.fixture
@@ -16,7 +16,8 @@ def campaign(tmp_path):
         (tmp_path / "campaign" / dive).mkdir(parents=True)
         for number in range(2):
             Image.fromarray(np.full((30, 40, 3), 60 * number, np.uint8)).save(
-                tmp_path / "campaign" / dive / f"{dive}{number}.png")
+                tmp_path / "campaign" / dive / f"{dive}{number}.png"
+            )
     return tmp_path / "campaign"
 
 

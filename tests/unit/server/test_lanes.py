@@ -1,4 +1,4 @@
-"""What a tab did is done in its order; tabs do not wait for each other."""
+"""Commands of one tab run in their order; tabs do not wait for each other."""
 
 import threading
 from functools import partial
@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 from bokeh.document import Document
 
-from app.lanes import Lanes
+from benthoscope.app.server.session_executor import Lanes
 
 PATIENCE = 30  # seconds
 
@@ -20,26 +20,26 @@ def lanes():
 def test_acts_of_one_document_are_done_in_order_one_at_a_time(lanes):
     document, done, inside = Document(), [], []
 
-    def act(doc, number):
+    def event(doc, number):
         inside.append(number)
         assert len(inside) == 1, "two at once"
         threading.Event().wait(0.001)
         done.append(number)
         inside.clear()
 
-    for future in [lanes.submit(act, document, number) for number in range(200)]:
+    for future in [lanes.submit(event, document, number) for number in range(200)]:
         future.result(PATIENCE)
     assert done == list(range(200))
 
 
 def test_a_slow_act_of_one_document_holds_up_no_other(lanes):
     slow, quick, go = Document(), Document(), threading.Event()
-    held = lanes.submit(lambda doc: go.wait(PATIENCE), slow)
+    future = lanes.submit(lambda doc: go.wait(PATIENCE), slow)
     behind = lanes.submit(lambda doc: "after", slow)
     assert lanes.submit(lambda doc: "at once", quick).result(PATIENCE) == "at once"
     assert not behind.done()
     go.set()
-    assert held.result(PATIENCE) and behind.result(PATIENCE) == "after"
+    assert future.result(PATIENCE) and behind.result(PATIENCE) == "after"
 
 
 def test_an_act_that_fails_says_so_and_the_next_is_done(lanes):
@@ -60,8 +60,9 @@ def test_the_document_is_found_among_what_is_bound_too_and_let_go_of(lanes):
 
 def test_many_documents_share_few_threads_and_all_is_done(lanes):
     documents, done = [Document() for _ in range(20)], {}
-    futures = [lanes.submit(lambda doc, n: done.setdefault(id(doc), []).append(n), documents[n % 20], n)
-               for n in range(2000)]
+    futures = [
+        lanes.submit(lambda doc, n: done.setdefault(id(doc), []).append(n), documents[n % 20], n) for n in range(2000)
+    ]
     for future in futures:
         future.result(PATIENCE)
-    assert all(found == sorted(found) and len(found) == 100 for found in done.values()) and len(done) == 20
+    assert all(number == sorted(number) and len(number) == 100 for number in done.values()) and len(done) == 20

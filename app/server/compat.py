@@ -1,0 +1,171 @@
+"""All use of private API of Panel, Bokeh, bokeh-fastapi and param, with the versions it was checked with.
+
+Each part says which gap it closes. tests/unit/server/test_compat.py fails when upstream closes the gap itself, or when
+the installed versions are not the checked ones.
+"""
+
+import logging
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial, wraps
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+import panel as pn
+import panel.io.document
+import panel.io.fastapi
+import panel.io.location
+import panel_material_ui as pmui
+from bokeh.document import Document
+from bokeh.document.events import DocumentChangedEvent, DocumentPatchedEvent, MessageSentEvent
+from bokeh_fastapi.handler import WSHandler
+from cachetools import LRUCache
+from panel.io.resources import Resources
+from panel.io.server import ComponentResourceHandler
+from panel.util import edit_readonly, parse_query
+from starlette.websockets import WebSocketState
+from tornado.web import HTTPError
+
+REMEMBERED_FILES = 32  # lists: one for each type of file and number of loaded modules
+log = logging.getLogger(__name__)
+
+CHECKED = {
+    "bokeh": "3.9.2",
+    "bokeh-fastapi": "0.1.8",
+    "panel": "1.9.4",
+    "panel-material-ui": "0.16.6",
+    "param": "2.4.2",
+}
+
+
+def use_thread_pool(pool: ThreadPoolExecutor) -> None:
+    """Have Panel run callbacks on this pool. Panel has no setting for the pool, and its own runs the callbacks of one
+    session in any order."""
+    state: Any = pn.state  # the attribute is private and has no type
+    state._thread_pool.shutdown(wait=False)
+    state._thread_pool = pool
+
+
+def release_busy(frame: pmui.Page) -> None:
+    """Stop the page from watching `pn.state.busy`: it would keep every page in memory, and it reports the work of all
+    sessions."""
+    with edit_readonly(frame):
+        frame.busy = False
+    # Setting a plain value ends the reference but not its watcher.
+    for _, watcher in frame._param__private.ref_watchers:
+        pn.state.param.unwatch(watcher)
+
+
+def serve_loaded_resources_only() -> None:
+    module: Any = panel.io.fastapi  # a class of another module is replaced
+    module.ComponentResourceHandler = LoadedResources
+
+
+def read_any_query() -> None:
+    """Read every query of an address. Panel 1.9.4 raises for digits such as "²" and for very long numbers, and the page
+    then never answers."""
+    module: Any = panel.io.location  # a function that it imported is replaced
+    module.parse_query = query_values
+
+
+def query_values(query: str) -> dict[str, Any]:
+    """Return the values of a query as Panel reads them, or all as text if Panel cannot read one of them."""
+    try:
+        return parse_query(query)
+    except ValueError:
+        return dict(parse_qsl(query[1:]))
+
+
+class LoadedResources(ComponentResourceHandler):
+    """Serves files of components from loaded modules only. Panel 1.9.4 imports any module named in the address, which
+    runs its code, and fails on invalid names."""
+
+    def parse_url_path(self, path: str) -> str:
+        try:
+            file = ComponentResourceHandler.parse_url_path(self, path) if path.partition("/")[0] in sys.modules else ""
+            if Path(file).is_file():
+                return file
+        except HTTPError:
+            raise
+        except Exception as error:
+            log.info("no component resource: %s", error)
+        raise HTTPError(404, "No such resource")
+
+
+def remember_component_files() -> None:
+    """Remember which style sheets and scripts the loaded components need. Panel 1.9.4 asks all component classes five
+    times for each page, which is half of the CPU time of a page. The answer can change when modules are imported."""
+    owner: Any = Resources  # a method of it is replaced
+    original = owner.extra_resources
+    if hasattr(original, "__wrapped__"):
+        return
+    files: LRUCache[tuple[Any, ...], list[str]] = LRUCache(REMEMBERED_FILES)
+
+    @wraps(original)
+    def extra_resources(self: Resources, resources: list[str], resource_type: str) -> None:
+        key = resource_type, self.mode, pn.state.rel_path, len(sys.modules)
+        if key not in files:
+            own: list[str] = []
+            original(self, own, resource_type)
+            files[key] = own
+        resources.extend(file for file in files[key] if file not in resources)
+
+    owner.extra_resources = extra_resources
+
+
+def send_changes_while_a_page_opens() -> None:
+    """Send changes that are made after the browser received a page and before it reports that the page is ready. Panel
+    1.9.4 drops them, because it takes the page for unsent, and the page then shows old content until it is reloaded."""
+    module: Any = panel.io.document  # a private function of another module is replaced
+    original = module._drain_unconnected_events
+    if hasattr(original, "__wrapped__"):
+        return
+
+    @wraps(original)
+    def drain(doc: Document, lock: threading.Lock) -> list[DocumentChangedEvent]:
+        with lock:
+            changes = [event for event in doc.callbacks._held_events or () if _is_dropped(event)]
+        immediate: list[DocumentChangedEvent] = original(doc, lock)
+        if changes and _is_received(doc):
+            # the session accepts changes only from callbacks of its own
+            doc.add_next_tick_callback(partial(module.retrigger_events, doc, changes))
+        return immediate
+
+    module._drain_unconnected_events = drain
+
+
+def _is_dropped(event: DocumentChangedEvent) -> bool:
+    return isinstance(event, DocumentPatchedEvent) and not isinstance(event, MessageSentEvent)
+
+
+def _is_received(doc: Document) -> bool:
+    session = getattr(doc.session_context, "session", None)
+    return bool(session is not None and session._subscribed_connections)
+
+
+def follow_websockets() -> None:
+    """Patch two defects of bokeh-fastapi 0.1.8. It does not report closed websockets to Bokeh, so sessions would never
+    end. And a websocket without a session (of a page opened before a restart, or forged) raises instead of being
+    rejected."""
+    original = WSHandler.ws_connect
+    if hasattr(original, "__wrapped__"):
+        return
+
+    @wraps(original)
+    async def ws_connect(self: WSHandler, websocket: Any) -> None:
+        try:
+            await original(self, websocket)
+        except Exception as error:
+            if websocket.application_state is WebSocketState.CONNECTED:
+                raise
+            log.info("websocket refused: %s", error)
+            if websocket.application_state is WebSocketState.CONNECTING:
+                await websocket.close()
+        finally:
+            connection = self.connection
+            if connection is not None and connection in self.application._clients:
+                self.application.client_lost(connection)
+
+    WSHandler.ws_connect = ws_connect

@@ -1,0 +1,51 @@
+"""What the server loads before its first answer, and what it loads afterwards."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benthoscope.app.server import application
+from benthoscope.app.server.application import SLOW_LIBRARIES, warm_up
+from benthoscope.app.session.app_state import AppState
+from benthoscope.engine.workspace import Workspace
+
+ROOT = Path(__file__).parents[3]
+SLOW = ("h5py", "numba", "onnx", "onnxruntime", "pandas", "scipy.stats", "skimage", "sklearn", "umap")
+OPEN_HOME = """
+import sys
+from benthoscope.app.pages.shell import framed
+from benthoscope.app.pages.registry import page_named
+from benthoscope.app.server.application import create_app
+import benthoscope.app.server.run
+from benthoscope.engine.workspace import Workspace
+
+with Workspace.open(sys.argv[1]) as workspace:
+    app = create_app(workspace).state.app
+    framed(page_named(""), app)
+    app.close()
+print(*sys.modules)
+"""
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    with Workspace.create(tmp_path / "reef") as made:
+        yield made
+
+
+def test_no_slow_library_is_loaded_before_the_home_page(workspace):
+    command = [sys.executable, "-c", OPEN_HOME, str(workspace.folder)]
+    loaded = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout.split()
+    assert "panel" in loaded and "benthoscope.app.pages.home" in loaded
+    assert [name for name in SLOW if name in loaded] == []
+
+
+def test_the_warm_up_waits_for_the_first_page(workspace, monkeypatch):
+    steps: list[str] = []
+    state = AppState(workspace)
+    monkeypatch.setattr(state.page_drawn, "wait", lambda seconds: steps.append(f"waits {seconds} s at most"))
+    monkeypatch.setattr(application, "import_module", steps.append)
+    warm_up(state)
+    assert steps == ["waits 10 s at most", *SLOW_LIBRARIES]
