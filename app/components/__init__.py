@@ -1,1 +1,1 @@
-"""What pages share: parts of the shell, forms, tables, and small drawings of our own."""
+"""Components that pages share: galleries, plots, forms, tables and notices."""

@@ -1,19 +1,20 @@
-"""A dive from its first image to its last: clusters, depth and altitude."""
+"""The images of one dive in the order taken: the strip of Explore."""
 
 import param
 
-from app.components.telling import OfImages
+from benthoscope.app.components.base import ImageView
 
 
-class Strip(OfImages):
-    """Tells {act: strip, dive}, {act: select, how, images}, {act: pick, position}."""
+class Strip(ImageView):
+    """One dive with clusters, depth and altitude. Sends {act: strip, dive}, {act: select, how, images} and
+    {act: pick, position}."""
 
-    _module = "explore/strip"
+    _module = "shared/strip"
     _styles = ("parts", "explore")
 
-    dives = param.List(default=[], doc="[id, name] of those that can be chosen.")
-    dive = param.Integer(default=None, allow_None=True, doc="Id of the one shown.")
+    dives = param.List(default=[], doc="[id, name] of the dives to choose from.")
+    dive = param.Integer(default=None, allow_None=True, doc="Id of the shown dive.")
     positions = param.Parameter(default=None, doc="int32 positions of its images along the track.")
-    depth = param.Parameter(default=None, doc="float32 metres of each, NaN where unknown.")
-    altitude = param.Parameter(default=None, doc="float32 metres of each.")
-    time = param.Parameter(default=None, doc="float64 seconds since 1970 of each.")
+    depth = param.Parameter(default=None, doc="float32 metres, NaN where unknown.")
+    altitude = param.Parameter(default=None, doc="float32 metres, NaN where unknown.")
+    time = param.Parameter(default=None, doc="float64 seconds since 1970.")

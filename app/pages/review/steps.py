@@ -1,27 +1,26 @@
-"""What Review is in the middle of: a cluster on the table, a list being grown, an act being checked."""
+"""The extension of a label in Review: a ranked list of images in pages, with answers and a cut."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engine.labelling.audit import WANTED, audit_size, drawn
-from engine.labelling.bisection import Bisection, begun_from, page_of
-from engine.problems import fail
+from benthoscope.engine.labelling.bisection import Bisection, begun_from, page_of
+from benthoscope.engine.problems import fail
 
-PAGE = 50         # images of a page in grow mode: what an eye passes over in six seconds
-MOST_CHECKED = 120  # images of an audit: beyond that the bound is told as it is
+PAGE = 50  # images of a page: seen in about six seconds
 
 
 @dataclass(frozen=True)
 class Growing:
-    """A list ranked by how likely each image has the term, or is in cluster `into`, and what is known of its cut."""
+    """Images ranked by their probability of having the term, or of being in cluster `into`, and the search for the
+    cut."""
 
     term_id: int | None
     ranking: np.ndarray
     probability: np.ndarray
     search: Bisection
-    earlier: tuple[Bisection, ...] = ()  # before each answer, to go back to
-    cut: int | None = None               # moved by hand
+    earlier: tuple[Bisection, ...] = ()  # states before each answer, for undo
+    cut: int | None = None  # set by the person
     into: int | None = None
 
     @property
@@ -29,13 +28,14 @@ class Growing:
         return self.search.page_to_ask()
 
     def images(self) -> np.ndarray:
-        """Of the page asked, shuffled, always in the same way; those taken out are gone."""
+        """Images of the current page without those left out, in a fixed random order."""
         shown = page_of(self.ranking, self.page, PAGE, np.random.default_rng(self.page))
         return shown[~np.isin(shown, list(self.search.excluded))]
 
     def answered(self, belongs: bool) -> "Growing":
-        return replace(self, search=self.search.answered(self.page, belongs), earlier=(*self.earlier, self.search),
-                       cut=None)
+        return replace(
+            self, search=self.search.answered(self.page, belongs), earlier=(*self.earlier, self.search), cut=None
+        )
 
     def back(self) -> "Growing":
         if not self.earlier:
@@ -52,24 +52,14 @@ class Growing:
     def pages_taken(self) -> int:
         return self.search.cut if self.cut is None else self.cut
 
-    def taken(self) -> np.ndarray:
-        return self.search.taken(self.ranking, PAGE, self.pages_taken)
+    def accepted_images(self) -> np.ndarray:
+        return self.search.accepted(self.ranking, PAGE, self.pages_taken)
 
     def curve(self) -> list[float]:
         """Mean probability of every page."""
-        return [round(float(self.probability[at : at + PAGE].mean()), 4)
-                for at in range(0, len(self.probability), PAGE)]
-
-
-@dataclass(frozen=True)
-class Checking:
-    """A random part of a bulk act, to be looked through once more."""
-
-    event: int
-    images: np.ndarray
-    of: int
-    wanted: float = WANTED
-    seen: frozenset[int] = field(default_factory=frozenset)
+        return [
+            round(float(self.probability[at : at + PAGE].mean()), 4) for at in range(0, len(self.probability), PAGE)
+        ]
 
 
 def growing(term_id: int, ranking: np.ndarray, probability: np.ndarray) -> Growing:
@@ -77,15 +67,8 @@ def growing(term_id: int, ranking: np.ndarray, probability: np.ndarray) -> Growi
 
 
 def into_cluster(cluster: int, ranking: np.ndarray) -> Growing:
-    """Of images by likeness to what the cluster began with: nothing is known but the order."""
+    """An extension of a cluster over images ranked by similarity; only their order is known."""
     if not len(ranking):
-        raise fail("grow", "no other image is without a label", "there is nothing to take in")
+        raise fail("new cluster", "every other image has a label", "there is nothing to add")
     unknown = np.full(len(ranking), 0.5)
     return Growing(None, ranking, unknown, begun_from(unknown, PAGE), into=cluster)
-
-
-def checking(event: int, images: np.ndarray, seen: np.ndarray, wanted: float = WANTED) -> Checking:
-    """As many as the wanted bound takes; the draw follows from the number of the event."""
-    size = min(audit_size(len(images), wanted), MOST_CHECKED)
-    chosen = drawn(images, seen, size, np.random.default_rng(event))
-    return Checking(event, chosen, len(images), wanted, frozenset(seen.tolist()))

@@ -5,15 +5,15 @@ import json
 import numpy as np
 import pytest
 
-from app.state.app_state import AppState
-from app.state.crowd_studio import CrowdStudio
-from app.state.crowd_views import neighbours_merged
-from app.state.session import Session
-from engine.jobs import run_now
-from engine.workspace import NewImage, Workspace
-from engine.workspace.crowd_asking import ask
-from engine.workspace.crowd_records import Settings
-from engine.workspace.vocabularies import NewTerm
+from benthoscope.app.data.crowd_results import neighbours_merged
+from benthoscope.app.pages.crowd.model import CrowdStudio
+from benthoscope.app.session.app_state import AppState
+from benthoscope.app.session.session import Session
+from benthoscope.engine.jobs import run_now
+from benthoscope.engine.workspace import NewImage, Workspace
+from benthoscope.engine.workspace.crowd.campaigns import ask
+from benthoscope.engine.workspace.crowd.records import CampaignSettings
+from benthoscope.engine.workspace.labels.vocabularies import NewTerm
 from tests.crowds import attribute_crowd
 
 ITEMS, PEOPLE = 60, 12
@@ -22,16 +22,25 @@ ITEMS, PEOPLE = 60, 12
 @pytest.fixture(scope="module")
 def reef(tmp_path_factory):
     """Sixty images that two schools of thought have sorted by different things, a guesser among them."""
-    folder, crowd = tmp_path_factory.mktemp("reef"), attribute_crowd(
-        0, n_items=ITEMS, n_workers=PEOPLE, spammers=0.1, kinds=(("first", 0.5), ("second", 0.5)))
+    folder, crowd = (
+        tmp_path_factory.mktemp("reef"),
+        attribute_crowd(0, n_items=ITEMS, n_workers=PEOPLE, spammers=0.1, kinds=(("first", 0.5), ("second", 0.5))),
+    )
     with Workspace.create(folder / "reef") as made:
         group = made.library.group(made.library.collection("dives").id, "one")
         root = made.library.register_root(folder)
-        ids = made.library.store_images([NewImage(root.id, f"{at}.jpg", group.id, 1, 1, f"{at:064x}", 8, 8)
-                                         for at in range(ITEMS)])
-        asked = ask(made.crowd, "kinds", ids, Settings(size=12, views=6, repeats=4), np.random.default_rng(0),
-                    practice=False)
-        crowd.work(made, made.crowd.change(asked.id, "open"))
+        ids = made.library.store_images(
+            [NewImage(root.id, f"{at}.jpg", group.id, 1, 1, f"{at:064x}", 8, 8) for at in range(ITEMS)]
+        )
+        asked = ask(
+            made.crowd,
+            "kinds",
+            ids,
+            CampaignSettings(size=12, views=6, repeats=4),
+            np.random.default_rng(0),
+            practice=False,
+        )
+        crowd.answer_all(made, made.crowd.change(asked.id, "open"))
         assert run_now(made, "crowd", {"campaign": "kinds"}).state == "done"
         made.people.named("Ann")
         made.sorted_by = crowd
@@ -53,30 +62,37 @@ def studio(reef, session):
 def test_everything_a_campaign_came_to_is_told_as_plain_values(studio, reef):
     shown = studio.content()["shown"]
     json.dumps(shown)
-    found = shown["result"]
-    K = len(found["clusters"])
-    assert len(found["points"]) == ITEMS and len(found["tables"]) == PEOPLE and len(found["colours"]) == K
-    assert all(sorted(order) == list(range(K)) for order in found["orders"])
-    assert sum(one["size"] for one in found["clusters"]) == ITEMS
-    assert shown["standing"]["answered"] == len(reef.crowd.answers(shown["id"])) == sum(
-        one["answers"] for one in shown["workers"])
-    least = [sure for _, sure in found["disputed"]]
+    campaign_result = shown["result"]
+    K = len(campaign_result["clusters"])
+    assert (
+        campaign_result["points"] == ITEMS
+        and len(campaign_result["tables"]) == PEOPLE
+        and len(campaign_result["colours"]) == K
+    )
+    assert all(sorted(order) == list(range(K)) for order in campaign_result["orders"])
+    assert sum(cluster["size"] for cluster in campaign_result["clusters"]) == ITEMS
+    assert (
+        shown["standing"]["answered"]
+        == len(reef.crowd.answers(shown["id"]))
+        == sum(cluster["answers"] for cluster in shown["workers"])
+    )
+    least = [sure for _, sure in campaign_result["disputed"]]
     assert least == sorted(least)
-    for one in found["clusters"]:
-        sure = [share for _, share in one["exemplars"]]
+    for cluster in campaign_result["clusters"]:
+        sure = [share for _, share in cluster["exemplars"]]
         assert sure == sorted(sure, reverse=True) and len(sure)
 
 
 def test_people_of_a_school_go_by_the_same_and_put_together_what_differs_in_the_other(studio, reef):
     shown = studio.content()["shown"]
     kinds = {}
-    for one in shown["workers"]:
-        kinds.setdefault(one["school"], set()).add(str(reef.sorted_by.kind[one["number"]]))
+    for worker in shown["workers"]:
+        kinds.setdefault(worker["school"], set()).add(str(reef.sorted_by.kind[worker["number"]]))
     assert kinds.pop(None) == {"spammer"}
     assert sorted(sorted(kind) for kind in kinds.values()) == [["first"], ["second"]]
-    groups = {len(one["groups"]) for one in shown["result"]["schools"]}
+    groups = {len(school["groups"]) for school in shown["result"]["schools"]}
     assert groups == {2, 3}  # one sorts into three values, the other into two
-    assert {one["people"] for one in shown["result"]["schools"]} <= set(range(1, PEOPLE))
+    assert {school["people"] for school in shown["result"]["schools"]} <= set(range(1, PEOPLE))
 
 
 def test_neighbours_are_one_group_where_they_are_mostly_put_together():
@@ -89,38 +105,45 @@ def test_people_who_agree_more_than_by_chance_show_it_before_anything_is_cluster
 
 
 def test_adopted_names_label_what_people_agree_on_and_are_undone(studio, session, reef):
-    found = studio.content()["shown"]["result"]
+    campaign_result = studio.content()["shown"]["result"]
     studio.adopt({"0": " Round  things", "1": " "})
     images, terms = reef.labels.current_terms()
-    run = reef.runs.get(found["run"])
+    run = reef.runs.get(campaign_result["run"])
     sure = run.array("image_ids")[(run.array("labels") == 0) & (run.array("probability") >= 0.5)]
-    assert images.tolist() == sure.tolist() and session.message.text == "1 cluster is a label now"
+    assert images.tolist() == sure.tolist() and session.message.text == "Labelled the images of 1 cluster"
     assert reef.vocabularies.term(int(terms[0])).name == "Round things"
     session.undo()
     assert not len(reef.labels.current_terms()[0])
 
 
-def test_nothing_is_adopted_without_a_name_or_by_nobody(studio, session, reef):
+def test_clusters_without_a_name_are_not_adopted(studio, session):
     studio.adopt({"0": " "})
-    assert session.message.kind == "error" and "none has a name" in session.message.text
+    assert session.message.kind == "error" and "no cluster has a name" in session.message.text
+
+
+def test_adoption_waits_for_the_name_of_the_person_and_is_then_carried_out(studio, session, reef):
     session.person = ""
     studio.adopt({"0": "Round"})
-    assert session.message.kind == "error" and not len(reef.labels.current_terms()[0])
+    assert session.asks_name and not session.message.text and not len(reef.labels.current_terms()[0])
+    session.person = "Ada"
+    assert not session.asks_name and len(reef.labels.current_terms()[0])
+    assert reef.labels.events()[-1].person_id == reef.people.named("Ada").id
+    session.undo()
 
 
 def test_a_cluster_is_asked_about_again_as_often_as_wanted(studio, reef):
     run = reef.runs.named("crowd kinds")
-    mine = run.array("image_ids")[run.array("labels") == 0]
+    array = run.array("image_ids")[run.array("labels") == 0]
     for _ in range(2):
         studio.campaign = reef.crowd.named("kinds").id
         studio.refine(0)
-        assert sorted(studio.workspace.crowd.get(studio.campaign).images) == mine.tolist()
-    assert {"kinds, cluster 1", "kinds, cluster 1, round 2"} <= {one.name for one in reef.crowd.all()}
-    assert reef.crowd.named("kinds, cluster 1").settings.size <= len(mine)
+        assert sorted(studio.workspace.crowd.get(studio.campaign).images) == array.tolist()
+    assert {"kinds, cluster 1", "kinds, cluster 1, round 2"} <= {task.name for task in reef.crowd.all()}
+    assert reef.crowd.named("kinds, cluster 1").settings.size <= len(array)
 
 
 def test_the_answers_are_clustered_and_all_images_again_by_jobs(studio, session, reef):
-    studio.aggregate(more=3)
+    studio.aggregate(extra_tasks=3)
     studio.steer()
     assert session.message.kind == "error" and "describe the images first" in session.message.text
     with reef.features.writer("colour", width=2, extractor={"kind": "test"}) as features:
@@ -145,7 +168,7 @@ def test_a_campaign_is_made_of_a_selection_shared_and_ended(reef, session):
     assert sorted(reef.crowd.named("few").images) == chosen.images.tolist()
     assert studio.content()["shown"]["name"] == "few" and studio.selection is None
     studio.address("http://vessel:8642")
-    assert studio.content()["shown"]["code"] == ""  # before it is open the link leads nowhere
+    assert studio.content()["shown"]["code"] == ""  # the link is not valid before the campaign is open
     studio.open()
     shown = studio.content()["shown"]
     assert shown["state"] == "open" and shown["link"].startswith("http://vessel:8642/crowd/")
@@ -163,14 +186,18 @@ def test_a_campaign_is_made_of_a_selection_shared_and_ended(reef, session):
 
 def test_mistakes_are_told_and_nothing_is_made(reef, session):
     studio = CrowdStudio(session)
-    for values, told in (({"name": "kinds", "size": 6}, "already"), ({"name": "", "size": 6}, "no name"),
-                         ({"name": "new", "size": 99}, "size"), ({"name": "new", "known": 5}, "0 of 5 can be drawn")):
+    for values, notices in (
+        ({"name": "kinds", "size": 6}, "already"),
+        ({"name": "", "size": 6}, "no name"),
+        ({"name": "new", "size": 99}, "size"),
+        ({"name": "new", "known": 5}, "give only 0 of 5"),
+    ):
         before = len(reef.crowd.all())
         studio.create(values)
-        assert session.message.kind == "error" and told in session.message.text and len(reef.crowd.all()) == before
+        assert session.message.kind == "error" and notices in session.message.text and len(reef.crowd.all()) == before
     studio.campaign = reef.crowd.create("unasked", reef.crowd.named("kinds").images[:20]).id
     studio.refine(0)
-    assert session.message.kind == "error" and "cluster them first" in session.message.text
+    assert session.message.kind == "error" and "cluster the answers first" in session.message.text
 
 
 def test_known_pairs_of_a_new_campaign_come_from_its_labels(reef, session):
@@ -183,5 +210,7 @@ def test_known_pairs_of_a_new_campaign_come_from_its_labels(reef, session):
     made = reef.crowd.named("known")
     kelp = set(images[:10].tolist())
     assert len(made.settings.gold) == 8
-    assert all(pair.same == ((made.images[pair.first] in kelp) == (made.images[pair.second] in kelp))
-               for pair in made.settings.gold)
+    assert all(
+        pair.same == ((made.images[pair.first] in kelp) == (made.images[pair.second] in kelp))
+        for pair in made.settings.gold
+    )

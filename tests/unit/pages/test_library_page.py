@@ -4,27 +4,29 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from app.state.app_state import AppState
-from app.state.clustering_form import QUESTIONS, VARIANTS, clustering, widths_of
-from app.state.folders import listing
-from app.state.home import HomeView
-from app.state.import_dialog import ImportDialog
-from app.state.job_form import JobForm
-from app.state.library import LibraryView, tracks
-from app.state.recipes import describing, forgetting
-from app.state.session import Session
-from engine.jobs import run_now
-from engine.jobs.models import MODELS
-from engine.problems import BadInput
-from engine.workspace import Workspace
-from engine.workspace.vocabularies import NewTerm
+from benthoscope.app.components.forms import JobForm
+from benthoscope.app.components.import_dialog import ImportDialog, listing
+from benthoscope.app.data.colours import group_colours
+from benthoscope.app.pages.home import HomeView
+from benthoscope.app.pages.library.cluster_form import QUESTIONS, VARIANTS, clustering, widths_of
+from benthoscope.app.pages.library.describe_form import describing, forgetting
+from benthoscope.app.pages.library.model import LibraryView, collection_rows, dive_rows, silent_columns
+from benthoscope.app.session.app_state import AppState
+from benthoscope.app.session.cache import LABELS
+from benthoscope.app.session.session import Session
+from benthoscope.engine.jobs import run_now
+from benthoscope.engine.jobs.cluster.model_catalog import ENTRIES
+from benthoscope.engine.problems import BadInput
+from benthoscope.engine.workspace import Workspace
+from benthoscope.engine.workspace.labels.vocabularies import NewTerm
+from benthoscope.plots.colours import distinct
 
 TRACK = "filename,latitude,longitude,depth,time\n"
 
 
 @pytest.fixture
 def folder(tmp_path):
-    """Two dives of three images with a table beside them, and a file that is no image."""
+    """Two dives of three images with a table beside them, and a file that is not an image."""
     rows = []
     for dive in ("north", "south"):
         (tmp_path / "survey" / dive).mkdir(parents=True)
@@ -61,12 +63,12 @@ def test_an_empty_workspace_is_told_as_such_and_home_names_the_first_step(sessio
 
 
 def test_dives_show_counts_depths_tracks_and_problems(imported):
-    found = LibraryView(imported).content()
-    groups = {group["name"]: group for group in found["collections"][0]["groups"]}
+    content = LibraryView(imported).content()
+    groups = {group["name"]: group for group in content["collections"][0]["groups"]}
     assert {name: group["images"] for name, group in groups.items()} == {"north": 3, "south": 3}
     assert groups["south"]["depth"] == (23.0, 25.0)
-    assert found["tracks"][str(groups["north"]["id"])][0] == [-14.0, -14.01, -14.02]
-    assert found["problem_count"] == 1 and "broken.jpg" in found["problems"][0]["where"]
+    assert content["map"]["dives"] == 2 and content["map"]["middle"][0] == pytest.approx(-14.025)
+    assert content["problem_count"] == 1 and "broken.jpg" in content["problems"][0]["where"]
 
 
 def test_the_share_labelled_is_that_of_each_dive(imported):
@@ -75,36 +77,26 @@ def test_the_share_labelled_is_that_of_each_dive(imported):
     term, person = workspace.vocabularies.terms(vocabulary.id)[0], workspace.people.named("Ada")
     north = next(group for group in workspace.library.groups() if group.name == "north")
     workspace.labels.label(person.id, workspace.library.columns("id", group_id=north.id)["id"][:2], term.id)
-    imported.changed(images=False)
+    imported.changed(LABELS)
     groups = LibraryView(imported).content()["collections"][0]["groups"]
     assert {group["name"]: group["labelled"] for group in groups} == {"north": 2, "south": 0}
-
-
-def test_a_long_track_is_thinned_but_keeps_its_ends(imported):
-    columns = imported.app.columns
-    latitude = np.linspace(-14, -13, 5000)
-    many = type(columns)(np.arange(5000), np.ones(5000, int), np.arange(5000.0), latitude, latitude + 135, latitude,
-                         latitude, np.zeros((5000, 32), np.uint8))
-    imported.app._kept["columns"] = (-imported.app._images_version, many)
-    thinned = tracks(imported.app)["1"]
-    assert len(thinned[0]) <= 160 and (thinned[0][0], thinned[0][-1]) == (-14, -13)
 
 
 def test_adding_images_shows_what_was_found_before_anything_happens(session, folder):
     dialog = ImportDialog(session)
     dialog.open(str(folder))
     assert [name for name, _ in dialog.shown["folder"]["folders"]] == ["north", "south"]
-    dialog.look(str(folder)).join()
-    found = dialog.shown["preview"]
-    assert (found["images"], found["group_count"], dialog.shown["busy"]) == (7, 2, "")
-    assert {column["name"]: column["meaning"] for column in found["sources"][0]["columns"]}["depth"] == "depth"
+    dialog.start_scan(str(folder)).join()
+    preview = dialog.shown["preview"]
+    assert (preview["images"], preview["group_count"], dialog.shown["busy"]) == (7, 2, "")
+    assert {column["name"]: column["meaning"] for column in preview["sources"][0]["columns"]}["depth"] == "depth"
     assert session.workspace.library.count_images() == 0
 
 
 def test_a_column_taken_for_the_wrong_thing_is_put_right(session, folder):
     dialog = ImportDialog(session)
     dialog.open(str(folder))
-    dialog.look(str(folder)).join()
+    dialog.start_scan(str(folder)).join()
     assert dialog.shown["preview"]["rows"][0]["depth"] == 20.0
     dialog.mean("depth", "altitude")
     assert (dialog.shown["preview"]["rows"][0]["depth"], dialog.shown["preview"]["rows"][0]["altitude"]) == (None, 20.0)
@@ -112,11 +104,50 @@ def test_a_column_taken_for_the_wrong_thing_is_put_right(session, folder):
     assert dialog.shown["preview"]["group_count"] == 1
 
 
+def test_navigation_files_are_joined_as_set_in_the_dialog(session, folder, tmp_path):
+    track = tmp_path / "track.gpx"
+    points = "".join(f'<trkpt lat="{at}" lon="{at}"><time>2019-05-13T12:00:{at:02}Z</time></trkpt>' for at in (1, 31))
+    track.write_text(f"<gpx>{points}</gpx>")
+    dialog = ImportDialog(session)
+    dialog.open(str(folder))
+    dialog.start_scan(str(folder)).join()
+    assert dialog.shown["preview"]["navigation"] == {"clock_offset": "", "max_gap": "60", "files": [], "lines": []}
+    dialog.join("-36000", "30", str(track))
+    navigation = dialog.shown["preview"]["navigation"]
+    assert (navigation["clock_offset"], navigation["max_gap"]) == ("-36000", "30")
+    assert (
+        navigation["files"][0]["fixes"] == 2
+        and navigation["files"][0]["first"] == "2019-05-13 12:00:01"
+        and navigation["lines"]
+    )
+    for wrong in (("soon", "30", ""), ("", "-5", ""), ("", "", str(tmp_path / "nowhere.csv"))):
+        dialog.join(*wrong)
+        assert dialog.shown["error"]
+    assert dialog.start()
+    parameters = session.app.queue.unfinished()[0].parameters
+    assert (parameters["clock_offset"], parameters["max_gap"]) == (-36000, 30)
+    assert parameters["navigation"] == [str(track)]
+
+
+def test_links_out_of_the_folder_are_followed_when_asked_for(session, folder, tmp_path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    Image.new("RGB", (9, 9)).save(outside / "more.jpg")
+    (folder / "link").symlink_to(outside)
+    dialog = ImportDialog(session)
+    dialog.open(str(folder))
+    dialog.start_scan(str(folder)).join()
+    assert (dialog.shown["preview"]["images"], dialog.shown["preview"]["skipped_links"]) == (7, 1)
+    dialog.follow().join()
+    assert (dialog.shown["preview"]["images"], dialog.shown["preview"]["skipped_links"]) == (8, 0)
+    assert dialog.start() and session.app.queue.unfinished()[0].parameters["follow_links"] is True
+
+
 def test_the_import_is_queued_as_it_was_shown(session, folder):
     dialog = ImportDialog(session)
     dialog.open(str(folder))
     assert not dialog.start()
-    dialog.look(str(folder)).join()
+    dialog.start_scan(str(folder)).join()
     dialog.call("Leg 1", "campaign")
     assert dialog.start("Leg 2", "campaign") and dialog.shown == {}
     job = session.app.queue.unfinished()[0]
@@ -126,15 +157,15 @@ def test_the_import_is_queued_as_it_was_shown(session, folder):
 def test_a_folder_that_is_not_there_is_told_in_the_dialog(session, tmp_path):
     dialog = ImportDialog(session)
     dialog.open(str(tmp_path / "nowhere"))
-    assert "cannot be looked into" in dialog.shown["error"]
-    dialog.look(str(tmp_path / "nowhere")).join()
+    assert "cannot be opened" in dialog.shown["error"]
+    dialog.start_scan(str(tmp_path / "nowhere")).join()
     assert "nowhere" in dialog.shown["error"] and dialog.shown["busy"] == ""
 
 
 def test_a_listing_counts_images_and_hides_hidden_folders(folder):
     (folder / ".cache").mkdir()
-    found = listing(folder / "north")
-    assert (found.images, found.folders) == (4, ()) and found.parents[-1][0] == "north"
+    listed = listing(folder / "north")
+    assert (listed.images, listed.folders) == (4, ()) and listed.parents[-1][0] == "north"
     assert ".cache" not in dict(listing(folder).folders)
 
 
@@ -161,27 +192,27 @@ def test_there_is_nothing_to_cluster_without_images(session):
         clustering(session.app, [])
 
 
-def queued(session):
-    jobs = session.app.queue.unfinished()
-    return [(job.kind, job.parameters.get("kinds") or job.parameters["model"]) for job in jobs]
-
-
-@pytest.mark.parametrize(("model", "kinds"), [("gmc", ["{image}"]), ("mcm", ["{image}", "segments"]),
-                                              ("scm", ["segments"]), ("gmc-segments", ["segments"])])
+@pytest.mark.parametrize(
+    ("model", "kinds"),
+    [("gmc", ["{image}"]), ("mcm", ["{image}", "segments"]), ("scm", ["segments"]), ("gmc-segments", ["segments"])],
+)
 def test_what_a_question_needs_is_described_first(imported, model, kinds):
     form = JobForm(imported)
     form.open(clustering(imported.app, [], model))
     image = form.shown["values"]["features"]
-    wanted = [kind.format(image=image) for kind in kinds]
+    expected = [kind.format(image=image) for kind in kinds]
     assert form.shown["values"]["model"] == model
-    assert f"{' and '.join(wanted)} described first" in form.shown["cost"].lower()
+    assert f"{' and '.join(expected)} features are computed first" in form.shown["cost"].lower()
     assert form.start(form.shown["values"])
-    assert queued(imported) == [("features", wanted), ("cluster", model)]
+    [job] = imported.app.queue.unfinished()
+    describe, cluster = job.parameters["steps"]
+    assert job.kind == "chain" and (describe["kind"], describe["parameters"]["kinds"]) == ("features", expected)
+    assert (cluster["kind"], cluster["parameters"]["model"]) == ("cluster", model)
 
 
 def test_every_model_can_be_asked_for_and_says_what_it_is_for():
     offered = dict(QUESTIONS) | dict(VARIANTS)
-    assert set(offered) == {*MODELS, ""}
+    assert set(offered) == {*ENTRIES, ""}
     assert all(": " in words for word, words in offered.items() if word)
 
 
@@ -200,13 +231,25 @@ def test_a_sweep_is_one_job_a_width_scored_on_images_kept_aside(described):
     assert form.start({**form.shown["values"], "sweep": "0.02, 0.1", "name": "try"})
     jobs = described.app.queue.unfinished()
     assert [(job.parameters["width"], job.parameters["name"], job.parameters["hold_out"]) for job in jobs] == [
-        (0.02, "try 0.02", 0.1), (0.1, "try 0.1", 0.1)]
+        (0.02, "try 0.02", 0.1),
+        (0.1, "try 0.1", 0.1),
+    ]
 
 
-@pytest.mark.parametrize(("name", "value", "told"), [
-    ("width", "wide", "is no number"), ("width", "", "is empty"), ("width", "-1", "out of range"),
-    ("width", "nan", "out of range"), ("model", "gmm", "choose one of"), ("sweep", "0.1, x", "no list of numbers"),
-    ("sweep", "0", "not above 0"), ("max_clusters", "0", "out of range")])
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("width", "wide", "is not a number"),
+        ("width", "", "is empty"),
+        ("width", "-1", "out of range"),
+        ("width", "nan", "out of range"),
+        ("model", "gmm", "choose one of"),
+        ("sweep", "0.1, x", "not a list of numbers"),
+        ("sweep", "0", "must be greater than 0"),
+        ("max_clusters", "0", "out of range"),
+        ("max_clusters", "2.5", "not a whole number"),
+    ],
+)
 def test_a_wrong_value_is_told_beside_the_form_and_nothing_is_queued(described, name, value, told):
     form = JobForm(described)
     form.open(clustering(described.app, []))
@@ -223,14 +266,26 @@ def cut(described):
     return described
 
 
-def test_with_both_descriptions_objects_and_scenes_are_asked_for_and_nothing_is_described_again(cut):
+def test_kinds_of_images_are_preselected_even_where_segments_are_described(cut):
+    """They measure better than objects and scenes on the sample campaign."""
     form = JobForm(cut)
     form.open(clustering(cut.app, []))
-    assert form.shown["values"]["model"] == "mcm" and "12 segments of 3 numbers" in form.shown["cost"]
+    assert form.shown["values"]["model"] == "gmc"
+
+
+def test_with_both_descriptions_nothing_is_described_again(cut):
+    form = JobForm(cut)
+    form.open(clustering(cut.app, [], "mcm"))
+    assert form.shown["values"]["model"] == "mcm" and "12 segments with 3 feature dimensions" in form.shown["cost"]
     assert form.start(form.shown["values"])
     [job] = cut.app.queue.unfinished()
     assert {name: job.parameters[name] for name in ("model", "features", "segments", "width", "segment_width")} == {
-        "model": "mcm", "features": "deep", "segments": "segments", "width": 0.05, "segment_width": None}
+        "model": "mcm",
+        "features": "deep",
+        "segments": "segments",
+        "width": 0.05,
+        "segment_width": None,
+    }
 
 
 def test_a_sweep_over_segments_alone_goes_through_widths_of_objects_and_is_not_scored(cut):
@@ -265,8 +320,35 @@ def test_a_collection_is_forgotten_only_after_the_question(imported):
     form.open(forgetting(imported, "Survey"))
     assert "6 images" in form.shown["intro"] and imported.workspace.library.count_images() == 6
     assert form.start({})
-    assert imported.workspace.library.count_images() == 0 and "out of the workspace" in imported.message.text
+    assert imported.workspace.library.count_images() == 0 and "from the workspace" in imported.message.text
 
 
 def test_widths_are_read_however_people_separate_them():
     assert widths_of("0.02; 0.05,0.1, ") == [0.02, 0.05, 0.1] and widths_of("") == []
+
+
+def test_the_shape_that_measures_better_is_preselected_for_images_and_left_to_the_model_for_segments(cut):
+    for model, expected in (("gmc", "diagonal"), ("mcm", None)):
+        form = JobForm(cut)
+        form.open(clustering(cut.app, [], model))
+        assert form.start(form.shown["values"])
+        assert cut.app.queue.unfinished()[-1].parameters["parameters"].get("observation") == expected
+
+
+def test_a_form_names_the_field_that_its_error_is_about(described):
+    form = JobForm(described)
+    form.open(describing(described.app, ["Reef"]))
+    form.change({**form.shown["values"], "seed": "-4"})
+    assert form.shown["error"] and form.shown["wrong"] == "seed"
+    form.change({**form.shown["values"], "seed": "4"})
+    assert form.shown["error"] == form.shown["wrong"] == ""
+
+
+def test_the_tables_of_the_library_sum_up_dives_and_leave_out_what_says_nothing(imported):
+    collections = LibraryView(imported).content()["collections"]
+    colours = group_colours(imported.app)
+    dives, [collection] = dive_rows(collections, colours), collection_rows(collections)
+    assert [dive["colour"] for dive in dives] == distinct(2), "the table is the legend of the map"
+    assert collection["groups"] == len(dives) and collection["images"] == sum(dive["images"] for dive in dives)
+    assert "collection" in silent_columns(dives)
+    assert "collection" not in silent_columns([*dives, {**dives[0], "collection": "another"}])

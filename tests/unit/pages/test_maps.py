@@ -1,4 +1,4 @@
-"""What maps lie on: land that ships with the program, tiles only from where a person said."""
+"""The background of maps: land that ships with the program, and tiles only from an allowed server."""
 
 import json
 from importlib.resources import files
@@ -6,12 +6,15 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from app.commands.serve import is_tile_address
-from app.security_headers import origin
+from benthoscope.app.commands.serve import is_tile_address
+from benthoscope.app.server.access import origin
 
 
 def rings():
-    return [np.reshape(ring, (-1, 2)) for ring in json.loads((files("assets") / "maps" / "land.json").read_text())]
+    return [
+        np.reshape(ring, (-1, 2))
+        for ring in json.loads((files("benthoscope.assets") / "maps" / "land.json").read_text())
+    ]
 
 
 def on_land(longitude, latitude):
@@ -46,8 +49,17 @@ def test_an_address_of_tiles_is_taken_and_only_its_host_is_let_in(text):
     assert origin(text) == text[: text.index("/", 8)]
 
 
-@pytest.mark.parametrize("text", [
-    "https://tiles.lab.org", "tiles.lab.org/{z}/{x}/{y}.png", "file:///tiles/{z}/{x}/{y}.png", "javascript:{z}{x}{y}",
-    "https://*/{z}/{x}/{y}.png", "https://a;script-src *//{z}/{x}/{y}", "https:///{z}/{x}/{y}.png"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://tiles.lab.org",
+        "tiles.lab.org/{z}/{x}/{y}.png",
+        "file:///tiles/{z}/{x}/{y}.png",
+        "javascript:{z}{x}{y}",
+        "https://*/{z}/{x}/{y}.png",
+        "https://a;script-src *//{z}/{x}/{y}",
+        "https:///{z}/{x}/{y}.png",
+    ],
+)
 def test_an_address_that_is_none_of_tiles_or_widens_the_policy_is_refused(text):
     assert not is_tile_address(text)

@@ -7,13 +7,13 @@ from pathlib import Path
 import panel as pn
 import pytest
 
-from app.components.module import ModuleComponent, module_url
-from app.components.top_bar import TopBar
-from app.pages.registry import PAGES, page_named
-from app.state.help import topic, topics
-from engine.problems import BadInput
+from benthoscope.app.components.base import ModuleComponent, module_url
+from benthoscope.app.pages.help import topic, topics
+from benthoscope.app.pages.registry import PAGES, page_named
+from benthoscope.app.pages.shell import TopBar
+from benthoscope.engine.problems import BadInput
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.slug or "home")
@@ -24,8 +24,8 @@ def test_every_page_has_a_view_an_icon_and_a_help_text(page):
 
 def test_no_two_pages_share_an_address_or_a_key():
     for name in ("slug", "key"):
-        said = [getattr(page, name) for page in PAGES if page.slug or name == "key"]
-        assert len({word for word in said if word}) == len([word for word in said if word])
+        all_text = [getattr(page, name) for page in PAGES if page.slug or name == "key"]
+        assert len({word for word in all_text if word}) == len([word for word in all_text if word])
 
 
 def test_an_unknown_page_offers_the_nearest():
@@ -34,19 +34,22 @@ def test_an_unknown_page_offers_the_nearest():
 
 
 def test_help_texts_lead_only_to_what_is_there():
-    assert all(one.title and one.text for one in topics())
+    assert all(page_topic.title and page_topic.text for page_topic in topics())
     with pytest.raises(BadInput):
         topic("kelp")
 
 
 def test_the_registry_imports_no_page():
-    code = "import sys; import app.pages.registry; print([name for name in sys.modules if 'app.pages.' in name])"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout
-    assert told.strip() == "['app.pages.registry']"
+    code = (
+        "import sys; import benthoscope.app.pages.registry; "
+        "print([name for name in sys.modules if 'app.pages.' in name])"
+    )
+    stdout = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    assert stdout.strip() == "['benthoscope.app.pages.registry']"
 
 
 def test_components_fetch_their_modules_from_this_server_and_import_nothing_else():
-    names = {found._module for found in subclasses(ModuleComponent) if found._module}
+    names = {subclass._module for subclass in subclasses(ModuleComponent) if subclass._module}
     assert TopBar._module in names
     for name in names:
         assert module_url(name).startswith("/assets/") and (ROOT / "assets" / "js" / f"{name}.js").is_file()
@@ -60,6 +63,6 @@ def test_notifications_of_panel_stay_off_because_they_keep_every_session():
 
 
 def subclasses(kind):
-    for found in kind.__subclasses__():
-        yield found
-        yield from subclasses(found)
+    for subclass in kind.__subclasses__():
+        yield subclass
+        yield from subclasses(subclass)
