@@ -1,4 +1,4 @@
-// The page on which people sort pictures. Text of others is only ever set as text.
+// The page on which people sort images. Texts from the server are only set as text, never as markup.
 import { Outbox, word } from "./outbox.js";
 import { Sorting } from "./sorting.js";
 
@@ -7,26 +7,26 @@ const api = `/api/v1/crowd/work/${encodeURIComponent(link)}`;
 const $ = (id) => document.getElementById(id);
 const storage = usable();
 const outbox = new Outbox(link, storage);
-const kept = (name) => `crowd-${name}:${link}`;
+const storageKey = (name) => `crowd-${name}:${link}`;
 const COLOURS = 10, RETRY = 4000, DRAG = 8;
-let told = null, task = null, sorting = null, focused = 0, done = 0, sending = null, large = 0;
+let campaign = null, task = null, sorting = null, focused = 0, done = 0, sending = null, large = 0;
 
 function usable() {
   try { localStorage.setItem("crowd-try", "1"); localStorage.removeItem("crowd-try"); return localStorage; } catch {
-    const held = new Map(); // private windows: kept as long as the tab
+    const held = new Map(); // private windows: stored as long as the tab is open
     return { getItem: (k) => held.get(k) ?? null, setItem: (k, v) => held.set(k, v), removeItem: (k) => held.delete(k) };
   }
 }
 
 async function ask(path, body) {
   const headers = { "content-type": "application/json" };
-  const secret = storage.getItem(kept("secret"));
+  const secret = storage.getItem(storageKey("secret"));
   if (secret) headers.authorization = `Bearer ${secret}`;
   const init = body === undefined ? { headers } : { method: "POST", headers, body: JSON.stringify(body) };
-  const answer = await fetch(api + path, init); // a lost connection throws, a refusal is an answer
-  const found = await answer.json().catch(() => ({}));
-  if (answer.ok) return found;
-  const problem = found.error ?? { where: "server", what: "does not answer", remedy: "try again later" };
+  const answer = await fetch(api + path, init); // a lost connection throws; a rejection is a response
+  const reply = await answer.json().catch(() => ({}));
+  if (answer.ok) return reply;
+  const problem = reply.error ?? { where: "server", what: "does not answer", remedy: "try again later" };
   throw Object.assign(new Error(`${problem.where} ${problem.what}; ${problem.remedy}`), { status: answer.status });
 }
 
@@ -47,28 +47,28 @@ function standing() {
     .filter(Boolean).join(" · ");
 }
 
-// --- the way through: what is asked, join, task after task
+// --- instructions, joining, and one task after another
 
 async function begin() {
   try {
-    told = await ask("");
+    campaign = await ask("");
   } catch (error) {
     if (error.status) return say(sentence(error.message));
-    return say("No connection to the server. Answers you gave are kept here and sent later.", begin);
+    return say("No connection to the server. Your answers are stored here and sent later.", begin);
   }
-  document.title = told.title;
-  $("title").textContent = told.title;
-  $("instructions").textContent = $("task-words").textContent = told.instructions;
-  $("consent").textContent = told.consent;
-  if (!storage.getItem(kept("secret"))) return show("welcome");
+  document.title = campaign.title;
+  $("title").textContent = campaign.title;
+  $("instructions").textContent = $("task-words").textContent = campaign.instructions;
+  $("consent").textContent = campaign.consent;
+  if (!storage.getItem(storageKey("secret"))) return show("welcome");
   await work();
 }
 
 $("join").addEventListener("submit", async (event) => {
   event.preventDefault();
   try {
-    const found = await ask("/join", { consent: $("agree").checked, nickname: $("nickname").value });
-    storage.setItem(kept("secret"), found.secret);
+    const reply = await ask("/join", { consent: $("agree").checked, nickname: $("nickname").value });
+    storage.setItem(storageKey("secret"), reply.secret);
     await work();
   } catch (error) {
     say(error.status ? sentence(error.message) : "No connection to the server.", begin);
@@ -78,25 +78,25 @@ $("join").addEventListener("submit", async (event) => {
 async function work() {
   await flush();
   if (outbox.waiting.length) {
-    say("No connection. Your answer is kept here and is sent as soon as the server is back.", work);
+    say("No connection. Your answer is stored here and sent as soon as the server is back.", work);
     return later();
   }
-  let found;
+  let reply;
   try {
-    found = await ask("/tasks", {});
+    reply = await ask("/tasks", {});
   } catch (error) {
-    if (error.status === 401) { storage.removeItem(kept("secret")); return show("welcome"); }
+    if (error.status === 401) { storage.removeItem(storageKey("secret")); return show("welcome"); }
     if (error.status) return say(sentence(error.message), work);
-    say("No connection to the server. It is tried again by itself.", work);
+    say("No connection to the server. The page tries again automatically.", work);
     return later();
   }
-  if (!found.task) { storage.removeItem(kept("draft")); return say("Thank you! There is nothing left for you to do."); }
-  open(found.task);
+  if (!reply.task) { storage.removeItem(storageKey("draft")); return say("Thank you! There are no more tasks for you."); }
+  open(reply.task);
 }
 
 const later = () => setTimeout(() => { if (!$("message-view").hidden) work(); }, RETRY);
 
-// Sends what waits, oldest first; what the server refuses for good is told and dropped.
+// Sends waiting answers, oldest first. Answers that the server rejects permanently are dropped.
 function flush() {
   sending ??= (async () => {
     for (const answer of outbox.waiting) {
@@ -107,7 +107,7 @@ function flush() {
       } catch (error) {
         if (!error.status || error.status === 429 || error.status >= 500) break; // again later
         outbox.drop(answer.submission);
-        if (error.status === 401) storage.removeItem(kept("secret"));
+        if (error.status === 401) storage.removeItem(storageKey("secret"));
       }
     }
     standing();
@@ -117,14 +117,14 @@ function flush() {
 
 // --- one task
 
-function open(found) {
-  task = found;
-  const draft = JSON.parse(storage.getItem(kept("draft")) ?? "null");
-  const same = draft?.task === found.task && draft.groups.length === found.images.length;
-  sorting = new Sorting(found.images.length, Math.min(told.groups, COLOURS), same ? draft.groups : null);
+function open(newTask) {
+  task = newTask;
+  const draft = JSON.parse(storage.getItem(storageKey("draft")) ?? "null");
+  const same = draft?.task === newTask.task && draft.groups.length === newTask.images.length;
+  sorting = new Sorting(newTask.images.length, Math.min(campaign.groups, COLOURS), same ? draft.groups : null);
   focused = 0;
-  $("task-title").textContent = found.practice ? "Practice: this one does not count" : `Which belong together?`;
-  $("pictures").replaceChildren(...found.images.map(picture));
+  $("task-title").textContent = newTask.practice ? "Practice: this task does not count" : "Which images belong together?";
+  $("pictures").replaceChildren(...newTask.images.map(picture));
   draw();
   show("sorting");
   scrollTo(0, 0);
@@ -135,7 +135,7 @@ function picture(image, place) {
   const shown = element("img", { src: image.small, alt: "", draggable: false, decoding: "async" });
   shown.addEventListener("error", () => { tile.dataset.missing = "1"; draw(); });
   const look = element("button", { className: "look", type: "button", textContent: "⤢", tabIndex: -1 });
-  look.setAttribute("aria-label", `Look closer at picture ${place + 1}`);
+  look.setAttribute("aria-label", `Enlarge image ${place + 1}`);
   look.addEventListener("click", (event) => { event.stopPropagation(); enlarge(place); });
   tile.append(shown, element("span", { className: "mark" }), look);
   tile.addEventListener("click", () => put(place, sorting.current));
@@ -150,7 +150,7 @@ function put(place, group) {
 }
 
 function changed() {
-  storage.setItem(kept("draft"), JSON.stringify({ task: task.task, groups: sorting.groups }));
+  storage.setItem(storageKey("draft"), JSON.stringify({ task: task.task, groups: sorting.groups }));
   draw();
 }
 
@@ -162,13 +162,13 @@ function draw() {
     tile.querySelector(".mark").textContent = group === null ? "" : group + 1;
     tile.setAttribute("aria-selected", String(group !== null));
     const missing = tile.dataset.missing ? ", cannot be shown" : "";
-    tile.setAttribute("aria-label", `Picture ${place + 1} of ${sorting.groups.length}, `
+    tile.setAttribute("aria-label", `Image ${place + 1} of ${sorting.groups.length}, `
       + (group === null ? "in no group" : `in group ${group + 1}`) + missing);
   });
   swatches($("groups"), sorting.current, (group) => { sorting.current = group; draw(); });
   $("undo").disabled = !sorting.before.length;
   $("add").disabled = sorting.shown >= sorting.mostGroups;
-  const allowed = Math.floor(sorting.groups.length / 10); // more left out would not be used
+  const allowed = Math.floor(sorting.groups.length / 10); // answers with more ungrouped images are not used
   $("submit").disabled = sorting.left > allowed;
   $("submit").textContent = sorting.left > allowed ? `${sorting.left} left` : "Done";
   standing();
@@ -181,7 +181,7 @@ function swatches(box, chosen, act) {
     const swatch = element("button", { className: `swatch g${group}`, type: "button", role: "radio" });
     swatch.dataset.group = group;
     swatch.setAttribute("aria-checked", String(group === chosen));
-    swatch.setAttribute("aria-label", `Group ${group + 1}, ${count} pictures`);
+    swatch.setAttribute("aria-label", `Group ${group + 1}, ${count} images`);
     swatch.append(element("i", {}), `${group + 1}`);
     swatch.addEventListener("click", () => act(group));
     return swatch;
@@ -200,13 +200,13 @@ function undo() {
 
 async function submit() {
   if ($("submit").disabled) return;
-  $("submit").disabled = true; // one press, one answer
+  $("submit").disabled = true; // prevents a second answer by a double click
   outbox.put({ task: task.task, submission: word(), groups: sorting.groups });
-  storage.removeItem(kept("draft"));
+  storage.removeItem(storageKey("draft"));
   await work();
 }
 
-// --- drag a picture onto a group, with mouse, pen or thumb
+// --- dragging an image to a group
 
 function drag(event, place) {
   if (event.button || event.target.closest(".look")) return;
@@ -215,12 +215,12 @@ function drag(event, place) {
   const move = (next) => {
     const [x, y] = [next.clientX - start[0], next.clientY - start[1]];
     if (!ghost && Math.hypot(x, y) < DRAG) return;
-    if (!ghost && touch && Math.abs(y) > 2 * Math.abs(x)) return end(next, false); // it scrolls
+    if (!ghost && touch && Math.abs(y) > 2 * Math.abs(x)) return end(next, false); // a vertical movement scrolls
     if (!ghost) {
       ghost = element("img", { className: "ghost", src: task.images[place].small, alt: "" });
       document.body.append(ghost);
       tile.classList.add("dragged");
-      try { tile.setPointerCapture(next.pointerId); } catch { /* the pointer is gone already */ }
+      try { tile.setPointerCapture(next.pointerId); } catch { /* the pointer was released already */ }
     }
     Object.assign(ghost.style, { left: `${next.clientX}px`, top: `${next.clientY}px` });
     for (const swatch of $("groups").children) swatch.classList.toggle("over", swatch === over(next));
@@ -278,7 +278,7 @@ function steer(event, place) {
   }
 }
 
-// --- a picture, large
+// --- an enlarged image
 
 function enlarge(place) {
   large = place;
@@ -289,7 +289,7 @@ function enlarge(place) {
 function look() {
   const image = $("large-image");
   image.src = task.images[large].large;
-  image.alt = `Picture ${large + 1} of ${task.images.length}`;
+  image.alt = `Image ${large + 1} of ${task.images.length}`;
   swatches($("large-groups"), sorting.groups[large], (group) => { put(large, group); look(); });
 }
 

@@ -1,4 +1,4 @@
-// Answers wait here until the server has acknowledged them: a lost connection or a closed tab costs none.
+// Stores answers until the server has acknowledged them, so that none is lost with a connection or a closed tab.
 export class Outbox {
   constructor(name, storage) { this.name = `crowd-outbox:${name}`; this.storage = storage; }
 
@@ -13,7 +13,7 @@ export class Outbox {
   keep(answers) { this.storage.setItem(this.name, JSON.stringify(answers)); }
 }
 
-// Random without a secure context, which a ship's plain http is not.
+// A random id that works without a secure context, as on a ship's network with plain http.
 export function word() {
   const bytes = crypto.getRandomValues(new Uint8Array(18));
   return btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_");

@@ -1,4 +1,4 @@
-// Groups of pictures and every step back; knows neither page nor network.
+// Groups of images with undo; independent of the page and the network.
 export class Sorting {
   constructor(count, mostGroups, groups = null) {
     this.mostGroups = mostGroups;
@@ -8,7 +8,7 @@ export class Sorting {
     this.before = [];
   }
 
-  // Puts a picture into a group; into the one it is in already: takes it out.
+  // Puts an image into a group, or removes it from the group it is in.
   put(place, group) {
     if (group < 0 || group >= this.mostGroups) return;
     this.before.push([place, this.groups[place]]);

@@ -1,4 +1,6 @@
-// Building elements, in one line each; texts are always set as text, never as markup.
+// Builds elements, each in one line. Texts are always set as text, never as markup.
+
+import {byKey} from "./focus.js"
 
 export function h(name, attributes = {}, ...children) {
   const element = document.createElement(name)
@@ -26,8 +28,8 @@ export function s(name, attributes = {}, ...children) {
   return element
 }
 
-// Puts other children into an element. Where one of them had the focus, its successor gets it: the one with the same
-// data-key, or else the one in the same place.
+// Replaces the children of an element. If one of them had the focus, it keeps it if it is still there. Otherwise the new
+// child with the same data-key gets it, or else the one in the same place.
 export function redraw(element, ...children) {
   const focused = element.getRootNode().activeElement
   const held = focused && focused !== element && element.contains(focused)
@@ -35,8 +37,8 @@ export function redraw(element, ...children) {
   const path = held ? placeOf(focused, element) : []
   element.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined && child !== false))
   if (!held || element.contains(element.getRootNode().activeElement)) return
-  const heir = key ? element.querySelector(`[data-key="${CSS.escape(key)}"]`) : path.reduce((node, at) => node?.children[at], element)
-  heir?.focus({preventScroll: true})
+  const next = element.contains(focused) ? focused : key ? byKey(element, key) : path.reduce((node, at) => node?.children[at], element)
+  next?.focus({preventScroll: true})
 }
 
 function placeOf(node, root) {
@@ -49,7 +51,7 @@ export function icon(name) {
   return h("span", {class: "icon", "aria-hidden": "true"}, name)
 }
 
-// Removing what a component set on the document when its view goes away.
+// Adds a listener that is removed with the component.
 export function whileShown(model, target, event, listener, options) {
   target.addEventListener(event, listener, options)
   model.on("remove", () => target.removeEventListener(event, listener, options))
@@ -57,10 +59,10 @@ export function whileShown(model, target, event, listener, options) {
 
 export async function ask(path, options = {}) {
   const answer = await fetch(path, {credentials: "same-origin", ...options})
-  const told = await answer.json().catch(() => ({}))
+  const body = await answer.json().catch(() => ({}))
   if (!answer.ok) {
-    const {where = "server", what = `answered ${answer.status}`, remedy = ""} = told.error ?? {}
+    const {where = "server", what = `answered ${answer.status}`, remedy = ""} = body.error ?? {}
     throw new Error(`${where}: ${what}${remedy ? `; ${remedy}` : ""}`)
   }
-  return told
+  return body
 }

@@ -1,4 +1,4 @@
-// Numbers and times in the words of people.
+// Formats numbers, times and progress.
 
 export const count = (number) => Math.round(number).toLocaleString("en-GB")
 
@@ -17,8 +17,13 @@ export function moment(seconds) {
 export function progress(job) {
   const known = job.total !== null && job.total > 0
   const share = known ? Math.min(job.done / job.total, 1) : null
-  const parts = known ? [`${count(job.done)} of ${count(job.total)}`] : []
+  const chained = job.kind === "start" || job.kind === "chain" // these count the percentage of all steps
+  const parts = !known ? [] : [chained ? `${Math.floor(share * 100)} %` : `${count(job.done)} of ${count(job.total)}`]
   if (job.rate) parts.push(`${job.rate < 10 ? job.rate.toFixed(1) : count(job.rate)}/s`)
   if (job.seconds_left !== null) parts.push(`${time(job.seconds_left)} left`)
   return {share, text: parts.join(" · ")}
 }
+
+// A number with five significant digits.
+export const short = (value) => (Math.abs(value) >= 1e5 || (value !== 0 && Math.abs(value) < 1e-3)
+  ? value.toExponential(2) : Number(value.toPrecision(5)).toLocaleString("en-GB", {maximumFractionDigits: 5}))

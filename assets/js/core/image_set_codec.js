@@ -1,4 +1,4 @@
-// Sets of images as they travel: four bytes say which (0 bits, 1 positions), then the bits or int32 positions.
+// Encoding of image sets: four bytes (0 for bits, 1 for positions), then the bits or int32 positions.
 
 export function unpacked(content, count) {
   if (!content || content.byteLength < 4) return new Uint8Array(count)
@@ -30,7 +30,14 @@ export function packed(mask) {
 
 export const packedPositions = (positions) => Int32Array.from([1, ...positions]).buffer
 
-// Arrays are fetched once for a page, however many views ask for them.
+// The numbers in a parameter of bytes, which arrives as a buffer or as a view of one.
+export function numbersOf(content, Type) {
+  if (!content || !content.byteLength) return new Type(0)
+  if (content instanceof ArrayBuffer) return new Type(content)
+  return new Type(content.buffer.slice(content.byteOffset, content.byteOffset + content.byteLength))
+}
+
+// Arrays are fetched once per page, however many views need them.
 const fetched = new Map()
 
 export function array(url, Type) {
@@ -49,7 +56,7 @@ export const thumbnail = (id, size, version) => `/thumbnails/image/${id}/${size}
 
 export const segmentCrop = (cut, image, segment, size, version) => `/thumbnails/segment/${cut}/${image}/${segment}/${size}.jpg?v=${version}`
 
-// Runs the last of many calls once before the next frame.
+// Combines many calls into one before the next frame.
 export function oncePerFrame(work) {
   let waiting = 0
   return () => { if (!waiting) waiting = requestAnimationFrame(() => { waiting = 0; work() }) }

@@ -1,20 +1,22 @@
-// Messages of a board worked by the keyboard, numbered: the server tells the number of the last one it has done.
+// Numbered messages of a board: the server returns the number of the last one it has processed.
+
+import {countUnconfirmed} from "./unconfirmed.js"
 
 export function inOrder(model) {
   let sent = model.heard
-  let turning = sent // number of the last act that puts other images on the table
+  let turning = sent // number of the last command after which other images are shown
   let waiting = []
+  countUnconfirmed(model, () => sent - model.heard)
   const tell = (act, more = {}) => model.send_msg({act, ...more, nth: ++sent})
   const away = () => model.heard < turning
   model.on("change:heard", () => { while (waiting.length && !away()) waiting.shift()() })
   return {
     tell,
-    // An act after which other images are shown.
+    // A command after which other images are shown.
     turn: (act, more = {}) => { tell(act, more); turning = sent },
-    // What says something of the images on the table: typed while others are on their way it was not meant for those,
-    // and is not heard.
+    // A command about the shown images. It is ignored while other images are loading, because it was not meant for them.
     seen: (act) => () => { if (!away()) act() },
-    // What does not depend on having looked: typed meanwhile, it is done as soon as they are there.
+    // A command that does not depend on the shown images. It runs as soon as the new images are shown.
     after: (act) => () => (away() ? waiting.push(act) : act()),
   }
 }

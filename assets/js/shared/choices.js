@@ -1,20 +1,20 @@
-// Small controls from a description: {name, kind: select | toggle | range | button | text, title, value, choices, icon}.
+// Controls from a description: {name, kind: select | toggle | range | button | text, title, value, choices, icon, caption}.
 
-import {h, icon} from "../dom.js"
+import {h, icon} from "../core/element.js"
 
 export function render({model}) {
   const row = h("div", {class: "choices", role: "toolbar", "aria-label": model.title})
-  const draw = () => fill(row, model.items, (told) => model.send_msg(told))
+  const draw = () => fill(row, model.items, (message) => model.send_msg(message))
   model.on("items", draw)
   draw()
   return row
 }
 
-// Controls that are still the same stay as they are, so that an open list does not close under the pointer.
+// Unchanged controls are not replaced, so that an open list does not close under the pointer.
 export function fill(row, items, send) {
   const known = new Map([...row.children].map((element) => [element.dataset.key, element]))
   const wanted = items.map((item) => {
-    const key = JSON.stringify([item.name, item.kind, item.choices, item.title, item.icon, item.disabled])
+    const key = JSON.stringify([item.name, item.kind, item.choices, item.title, item.icon, item.caption, item.disabled])
     const element = known.get(key) ?? made(item, send)
     element.dataset.key = key
     element.update(item.value)
@@ -28,10 +28,12 @@ function made(item, send) {
   return {select, toggle, range, button, text}[item.kind](item, tell, send)
 }
 
+const caption = (item) => (item.caption ? h("span", {class: "caption", "aria-hidden": "true"}, item.caption) : item.icon ? icon(item.icon) : null)
+
 function select(item, tell) {
   const box = h("select", {"aria-label": item.title, title: item.title, disabled: item.disabled || null, onchange: () => tell(box.value)},
     item.choices.map(([value, word, off]) => h("option", {value, disabled: off || null}, word)))
-  const element = h("label", {class: "choice"}, item.icon ? icon(item.icon) : null, box)
+  const element = h("label", {class: "choice"}, caption(item), box)
   element.update = (value) => { box.value = value ?? "" }
   return element
 }
@@ -45,7 +47,7 @@ function toggle(item, tell) {
 function range(item, tell) {
   const [least, most] = item.choices
   const box = h("input", {type: "range", min: least, max: most, step: 8, "aria-label": item.title, title: item.title, oninput: () => tell(Number(box.value))})
-  const element = h("label", {class: "choice"}, icon(item.icon), box)
+  const element = h("label", {class: "choice"}, caption(item), box)
   element.update = (value) => { if (document.activeElement !== box) box.value = value }
   return element
 }

@@ -1,14 +1,14 @@
-// A form for a job: sensible values first, the rest under "More", the cost of what is chosen, one button.
+// The form of a job: important fields first, the others under "More", the cost, and one button.
 
-import {h} from "./dom.js"
+import {h} from "../core/element.js"
 import {dialogOf} from "./dialog.js"
 
-const LISTED = new Set(["one", "several"]) // kinds that are many inputs
-const PAUSE = 250 // milliseconds after the last key before the cost is asked for again
+const LISTED = new Set(["one", "several"]) // kinds with several inputs
+const PAUSE = 250 // milliseconds after the last key before the cost is requested
 
 export function render({model}) {
   let values = {}
-  let drawn = null // title of the form on screen: its inputs stay while cost and error change
+  let drawn = null // title of the shown form: its inputs are not redrawn while cost and error change
   let timer = null
   const cost = h("p", {class: "cost soft", "aria-live": "polite"})
   const error = h("p", {class: "wrong", role: "alert"})
@@ -31,7 +31,7 @@ export function render({model}) {
       return h("select", {...common, onchange: (event) => changed(field.name, event.target.value)},
         field.choices.map(([word, words]) => h("option", {value: word, selected: word === value}, words)))
     }
-    if (field.kind === "one") { // each choice with what it means
+    if (field.kind === "one") { // each choice with its description
       const buttons = field.choices.map(([word, words]) => {
         const [name, ...about] = words.split(": ")
         const button = h("input", {type: "radio", name: id, value: word, onchange: () => changed(field.name, word)})
@@ -65,14 +65,20 @@ export function render({model}) {
     event.currentTarget.href = `${field.look}?collection=${encodeURIComponent(values.collection ?? "")}`
   }}, "See before and after")
 
+  // The field that the error is about is marked; the error itself stands beside the buttons, where it is always in view.
+  function mark(body, {wrong}) {
+    for (const input of body.querySelectorAll("input, select")) input.setAttribute("aria-invalid", String(input.id === `field-${wrong}`))
+    body.querySelector("details [aria-invalid=true]")?.closest("details").setAttribute("open", "")
+  }
+
   function draw(body, shown) {
     cost.textContent = shown.error ? "" : shown.cost
     error.textContent = shown.error
-    if (drawn === shown.title && body.childElementCount) return
+    if (drawn === shown.title && body.childElementCount) return mark(body, shown)
     drawn = shown.title
     values = {...shown.values}
     const more = shown.fields.filter((field) => field.more)
-    body.replaceChildren(h("form", {novalidate: true, onsubmit: (event) => { // the server checks, and says why
+    body.replaceChildren(h("form", {novalidate: true, onsubmit: (event) => { // the server validates and explains errors
       event.preventDefault()
       clearTimeout(timer)
       model.send_msg({act: "start", values})

@@ -1,15 +1,18 @@
-// A grid of any number of images: only the tiles in sight exist, and they are reused.
+// A grid of any number of images: only visible tiles exist, and they are reused.
 
-import {h} from "../dom.js"
-import {count as told} from "../told.js"
+import {h, whileShown} from "../core/element.js"
+import {count} from "../core/format.js"
 import {layout} from "./grid_layout.js"
-import {how} from "./plane.js"
+import {typing} from "../shell/keyboard.js"
+import {imageCard} from "./image_card.js"
+import {menu} from "./menu.js"
+import {how} from "./scatter_view.js"
 import {Viewer} from "./viewer.js"
-import {array, oncePerFrame, packedPositions, thumbnail, unpacked} from "./wire.js"
+import {array, oncePerFrame, packedPositions, thumbnail, unpacked} from "../core/image_set_codec.js"
 
-const TALLEST = 12e6 // pixels of the scrolled height: browsers stop near 33 million
+const TALLEST = 12e6 // maximum scrolled height in pixels: browsers stop near 33 million
 const GAP = 6
-const AHEAD = 1.25   // screens in the direction of scrolling that are fetched before they are seen
+const AHEAD = 1.25   // screens preloaded in the direction of scrolling
 const BEHIND = 0.25
 
 export function render({model}) {
@@ -24,6 +27,7 @@ export class Gallery {
     this.spare = []
     this.focused = 0
     this.anchor = 0
+    this.rangeEnd = -1
     this.virtual = 0
     this.build()
     this.redraw = oncePerFrame(() => this.draw())
@@ -35,7 +39,7 @@ export class Gallery {
     model.on("focus_id", () => this.reveal(model.focus_id))
     const resized = new ResizeObserver(() => this.resize())
     resized.observe(this.scroller)
-    model.on("remove", () => { resized.disconnect(); this.viewer.close() })
+    model.on("remove", () => { resized.disconnect(); this.viewer.close(); this.card.hide() })
     this.load()
   }
 
@@ -43,7 +47,7 @@ export class Gallery {
     this.layer = h("div", {class: "layer"})
     this.spacer = h("div", {class: "spacer"})
     this.scroller = h("div", {class: "scroller", tabindex: "0", role: "listbox", "aria-multiselectable": "true",
-      "aria-label": `${this.model.title}: arrows move, Space selects, Enter opens, Shift extends, P sorts by likeness`}, this.layer, this.spacer)
+      "aria-label": `${this.model.title}: arrows move, Space selects, Enter opens, Shift extends, Control A selects all, P sorts by similarity, Shift F10 opens a menu`}, this.layer, this.spacer)
     this.empty = h("p", {class: "empty", hidden: true}, this.model.empty)
     this.element = h("div", {class: "gallery"}, this.scroller, this.empty)
     this.viewer = new Viewer({
@@ -53,14 +57,21 @@ export class Gallery {
       run: () => this.model.run, accept: (id) => this.model.send_msg({act: "accept", id}),
       nameSegment: (id, number, word) => this.model.send_msg({act: "segment", id, number, word}),
     })
-    this.element.append(this.viewer.element)
-    this.scroller.addEventListener("scroll", () => this.scrolled(), {passive: true})
+    this.menu = menu("Commands on the image", () => this.commands())
+    this.card = imageCard({run: () => this.model.run, version: () => this.model.version})
+    this.element.append(this.viewer.element, this.menu.element, this.card.element)
+    this.scroller.addEventListener("scroll", () => { this.card.hide(); this.scrolled() }, {passive: true})
+    this.scroller.addEventListener("contextmenu", (event) => this.openMenu(event))
+    this.scroller.addEventListener("pointermove", (event) => this.pointed(event))
+    this.scroller.addEventListener("pointerleave", () => { this.card.hide(); this.preview(-1) })
+    whileShown(this.model, document, "keyup", (event) => { if (event.key === "Shift") this.preview(-1) })
+    whileShown(this.model, document, "keydown", (event) => this.selectAll(event))
     this.scroller.addEventListener("keydown", (event) => this.key(event))
     this.scroller.addEventListener("pointerdown", (event) => this.down(event))
     this.scroller.addEventListener("dblclick", (event) => { const at = this.indexAt(event); if (at >= 0) this.open(at) })
   }
 
-  // --- what is in the list
+  // --- the list
 
   async load() {
     const {ids_url, order_url, group_url} = this.model
@@ -81,10 +92,10 @@ export class Gallery {
       const position = this.order ? this.order[at] : at
       if (!mask || mask[position]) list[length++] = position
     }
-    const kept = this.list.length ? this.list[this.focused] : -1
+    const focusedImage = this.list.length ? this.list[this.focused] : -1
     this.list = list.subarray(0, length)
     this.places = null
-    this.focused = Math.max(0, kept < 0 ? 0 : this.list.indexOf(kept))
+    this.focused = Math.max(0, focusedImage < 0 ? 0 : this.list.indexOf(focusedImage))
     this.anchor = this.focused
     this.empty.hidden = length > 0
     this.element.dataset.length = String(length)
@@ -107,7 +118,7 @@ export class Gallery {
     for (const [index, tile] of this.tiles) this.fill(tile, index)
   }
 
-  // --- where tiles lie
+  // --- the layout
 
   resize(top = false) {
     const width = this.scroller.clientWidth
@@ -131,8 +142,8 @@ export class Gallery {
     if (this.height === this.layout?.height) this.virtual = top
     else if (top <= 0) this.virtual = 0
     else if (top >= most - 1) this.virtual = whole
-    else if (Math.abs(moved) < 3 * this.scroller.clientHeight) this.virtual += moved // the wheel: by what it says
-    else this.virtual = (top / most) * whole                                          // the bar: by its place
+    else if (Math.abs(moved) < 3 * this.scroller.clientHeight) this.virtual += moved // mouse wheel: by its distance
+    else this.virtual = (top / most) * whole                                          // scroll bar: by its position
     this.virtual = Math.min(Math.max(this.virtual, 0), whole)
     this.redraw()
   }
@@ -162,8 +173,8 @@ export class Gallery {
   }
 
   headings(seen) {
-    const shown = this.layout.headings(this.virtual, this.virtual + seen).map(({code, y, count}) => {
-      const heading = h("div", {class: "heading"}, h("b", {}, this.model.group_names[code] ?? "None"), h("span", {class: "soft"}, told(count)))
+    const shown = this.layout.headings(this.virtual, this.virtual + seen).map(({code, y, count: number}) => {
+      const heading = h("div", {class: "heading"}, h("b", {}, this.model.group_names[code] ?? "None"), h("span", {class: "soft"}, count(number)))
       heading.style.transform = `translateY(${Math.max(y - this.virtual, 0)}px)`
       return heading
     })
@@ -183,14 +194,14 @@ export class Gallery {
     const tile = this.tiles.get(index)
     this.tiles.delete(index)
     tile.remove()
-    tile.firstChild.removeAttribute("src") // stops what is still on its way
+    tile.firstChild.removeAttribute("src") // cancels a download in progress
     tile.dataset.id = ""
     if (this.spare.length < 200) this.spare.push(tile)
   }
 
   fill(tile, index) {
     const position = this.list[index], id = this.ids[position], picture = tile.firstChild
-    const address = thumbnail(id, this.size * window.devicePixelRatio > 170 ? 320 : 128, this.model.version)
+    const address = thumbnail(id, this.size * window.devicePixelRatio > 340 ? 1024 : this.size * window.devicePixelRatio > 170 ? 320 : 128, this.model.version)
     if (picture.getAttribute("src") !== address) picture.setAttribute("src", address)
     tile.style.width = tile.style.height = `${this.size}px`
     tile.dataset.id = id
@@ -202,20 +213,73 @@ export class Gallery {
     tile.setAttribute("aria-setsize", this.list.length)
     tile.classList.toggle("focused", index === this.focused)
     tile.classList.toggle("pinned", id === this.model.pinned)
+    tile.classList.toggle("inrange", this.inRange(index))
   }
 
   colourOf(position) {
     return this.model.colours[this.codes?.[position]] ?? this.model.unknown
   }
 
-  // --- hands and keys
+  // --- mouse and keyboard
 
   indexAt(event) {
     const tile = event.target.closest?.(".tile")
     return tile ? Number(tile.id.slice(5)) : -1
   }
 
+  // While Shift is down, the images that a click would select are marked.
+  pointed(event) {
+    if (event.buttons) { this.card.hide(); return }
+    const at = this.indexAt(event)
+    this.card.point(event, at >= 0 ? this.idAt(at) : 0)
+    this.preview(event.shiftKey ? at : -1)
+  }
+
+  preview(to) {
+    if (to === this.rangeEnd) return
+    this.rangeEnd = to
+    for (const [index, tile] of this.tiles) tile.classList.toggle("inrange", this.inRange(index))
+  }
+
+  inRange(index) {
+    return this.rangeEnd >= 0 && index >= Math.min(this.anchor, this.rangeEnd) && index <= Math.max(this.anchor, this.rangeEnd)
+  }
+
+  // --- the menu of one image
+
+  openMenu(event) {
+    if (this.indexAt(event) >= 0) this.menuAt(this.indexAt(event), event, [event.clientX, event.clientY])
+  }
+
+  // Beside the pointer, or for a key at the corner of the focused image.
+  menuAt(index, event, place = null) {
+    if (!this.list.length) return
+    event.preventDefault()
+    this.card.hide()
+    this.focus(index)
+    const box = this.tiles.get(index).getBoundingClientRect()
+    this.menu.openAt(...(place ?? [box.left + 12, box.top + 12]), this.scroller)
+  }
+
+  commands() {
+    const position = this.list[this.focused], id = this.idAt(this.focused), told = (act) => () => this.model.send_msg({act, id})
+    return [{words: "Open", key: "Enter", act: () => this.open(this.focused)},
+      {words: this.selected?.[position] ? "Remove from the selection" : "Add to the selection", key: "Space", act: () => this.toggle(position)},
+      {words: `Select all ${count(this.list.length)} images here`, key: "Ctrl A", act: () => this.send(this.list, "replace")},
+      {words: id === this.model.pinned ? "Restore the usual order" : "Sort by similarity to it", key: "p", act: told("pin")},
+      ...(this.model.menu.length ? ["-", ...this.model.menu.map(([act, words]) => ({words, act: told(act)}))] : []),
+      "-", {words: "Open the original file", act: () => window.open(`/api/v1/images/${id}/file`, "_blank", "noopener")}]
+  }
+
+  selectAll(event) {
+    if (event.key !== "a" || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey || typing(event) || !this.list.length) return
+    event.preventDefault() // otherwise the browser selects the texts of the page
+    this.scroller.focus()
+    this.send(this.list, "replace")
+  }
+
   down(event) {
+    this.card.hide()
     if (event.button !== 0 || event.offsetX > this.scroller.clientWidth) return
     const at = this.indexAt(event), box = this.scroller.getBoundingClientRect()
     const start = [event.clientX - box.left, event.clientY - box.top + this.virtual]
@@ -247,7 +311,7 @@ export class Gallery {
   clicked(at, event) {
     if (event.shiftKey) this.range(at)
     else if (event.ctrlKey || event.metaKey) this.toggle(this.list[at])
-    else if (!this.selected?.[this.list[at]]) this.send([this.list[at]], "replace") // of a selected one only the focus moves
+    else if (!this.selected?.[this.list[at]]) this.send([this.list[at]], "replace") // a click on a selected image moves only the focus
     if (!event.shiftKey) this.anchor = at
     this.focus(at)
   }
@@ -272,9 +336,9 @@ export class Gallery {
     const acts = {Enter: () => this.open(this.focused), " ": () => this.toggle(this.list[this.focused]),
       Escape: () => this.model.send_msg({act: "clear"}), "+": () => this.zoom(1.25), "-": () => this.zoom(0.8),
       p: () => this.model.send_msg({act: "pin", id: this.idAt(this.focused)})}
-    if ((event.ctrlKey || event.metaKey) && event.key === "a") { event.preventDefault(); this.send(this.list, "replace"); return }
     if (event.ctrlKey || event.metaKey || event.altKey) return
-    if (event.key in steps) {
+    if (event.key === "ContextMenu" || event.shiftKey && event.key === "F10") this.menuAt(this.focused, event)
+    else if (event.key in steps) {
       event.preventDefault()
       this.focus(Math.min(Math.max(this.focused + steps[event.key], 0), this.list.length - 1))
       if (event.shiftKey) this.range(this.focused)
@@ -286,7 +350,7 @@ export class Gallery {
   }
 
   zoom(factor) {
-    this.model.tile = Math.round(Math.min(Math.max(this.model.tile * factor, 48), 320))
+    this.model.tile = Math.round(Math.min(Math.max(this.model.tile * factor, 48), 480))
   }
 
   focus(index) {
@@ -333,7 +397,7 @@ export class Gallery {
     if (index >= 0) this.focus(index)
   }
 
-  // A point that was clicked elsewhere is brought into sight here.
+  // Scrolls to an image that was clicked in another view.
   reveal(id) {
     const index = id ? this.list.indexOf(this.positionOf(id)) : -1
     if (index >= 0 && this.layout) this.focus(index)

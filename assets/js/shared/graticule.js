@@ -1,9 +1,11 @@
-// Lines of latitude and longitude, a scale bar and a north arrow, for a plane in metres around a middle.
+// Lines of latitude and longitude, a scale bar and a north arrow, for a map in metres around its centre.
 
-import {s} from "../dom.js"
+import {s} from "../core/element.js"
 
 export const METRES = 111320 // of a degree of latitude
 const STEPS = [30, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001, 0.00005, 0.00001]
+
+const TOOLS = {width: 250, height: 42} // pixels of the tool buttons in the upper left corner
 
 export function graticule(view, place, width, height, [latitude, longitude]) {
   const east = METRES * Math.cos(latitude * Math.PI / 180)
@@ -11,18 +13,19 @@ export function graticule(view, place, width, height, [latitude, longitude]) {
     scale(view.zoom, width, height), north(width)]
 }
 
-// Degrees d of one axis stand at pixel (d - middle) * each + zero.
+// Degree d of one axis is at pixel (d - middle) * each + zero.
 function lines(axis, each, zero, middle, width, height) {
   const length = axis === "x" ? width : height
   const step = STEPS.findLast((degrees) => Math.abs(degrees * each) > 110) ?? STEPS[0]
   const ends = [(0 - zero) / each + middle, (length - zero) / each + middle].sort((a, b) => a - b)
-  const parts = []
+  const parts = [], every = Math.max(1, Math.ceil(64 / Math.abs(step * each))) // labels would overlap on a map of the world
   for (let line = Math.ceil(ends[0] / step); line * step <= ends[1] && parts.length < 60; line++) {
     const degrees = line * step, at = (degrees - middle) * each + zero
     const [x1, y1, x2, y2] = axis === "x" ? [at, 0, at, height] : [0, at, width, at]
-    const told = named(degrees, axis, step)
-    parts.push(s("line", {x1, y1, x2, y2, class: "graticule"}),
-      axis === "x" ? s("text", {x: at + 4, y: height - 5, class: "degrees"}, told) : s("text", {x: 4, y: at - 4, class: "degrees"}, told))
+    const label = named(degrees, axis, step)
+    parts.push(s("line", {x1, y1, x2, y2, class: "graticule"}))
+    if (line % every) continue
+    parts.push(axis === "x" ? s("text", {x: at + 4, y: height - 5, class: "degrees"}, label) : s("text", {x: at < TOOLS.height ? TOOLS.width : 4, y: at - 4, class: "degrees"}, label))
   }
   return parts
 }
@@ -38,9 +41,9 @@ function scale(zoom, width, height) {
   const aim = 110 / zoom, power = 10 ** Math.floor(Math.log10(aim))
   const metres = [5, 2, 1].find((times) => times * power <= aim) * power
   const long = metres * zoom, x = width - long - 14, y = height - 16
-  const told = metres >= 1000 ? `${metres / 1000} km` : metres >= 1 ? `${metres} m` : `${Math.round(metres * 100)} cm`
+  const label = metres >= 1000 ? `${metres / 1000} km` : metres >= 1 ? `${metres} m` : `${Math.round(metres * 100)} cm`
   return s("g", {class: "scale"}, s("path", {d: `M${x} ${y - 5}V${y}H${x + long}V${y - 5}`}),
-    s("text", {x: x + long / 2, y: y - 7}, told))
+    s("text", {x: x + long / 2, y: y - 7}, label))
 }
 
 function north(width) {

@@ -1,8 +1,8 @@
-// Where tile i of a list lies, with or without headings between groups; nothing here knows of elements.
+// Positions of the tiles of a list, with or without headings between groups; independent of the DOM.
 
 const HEAD = 30 // pixels of a heading
 
-// Tiles are at least of the size wished and grow until a row is full.
+// Tiles have at least the requested size and grow until a row is full.
 export function layout(list, groups, {width, size: least, gap}) {
   const columns = Math.max(1, Math.floor((width - gap) / (least + gap)))
   const size = Math.floor((width - gap) / columns) - gap
@@ -17,7 +17,7 @@ export function layout(list, groups, {width, size: least, gap}) {
   return new Layout(parts, columns, step, size, gap, y)
 }
 
-// Neighbours in the list with the same group belong together.
+// Consecutive tiles with the same group form one part.
 function split(list, groups) {
   const parts = []
   for (let at = 0; at < list.length; at++) {
@@ -38,7 +38,7 @@ class Layout {
     return this.find((part) => part.from <= index)
   }
 
-  find(passes) { // the last part that passes; parts are sorted
+  find(passes) { // last part that passes, by binary search
     let low = 0, high = this.parts.length - 1
     while (low < high) {
       const middle = (low + high + 1) >> 1
@@ -77,11 +77,11 @@ class Layout {
   }
 
   inside(left, top, right, bottom) {
-    const [from, to] = this.range(top - this.step, bottom + this.step), found = []
+    const [from, to] = this.range(top - this.step, bottom + this.step), tiles = []
     for (let index = from; index < to; index++) {
       const [x, y] = this.place(index)
-      if (x < right && x + this.size > left && y < bottom && y + this.size > top) found.push(index)
+      if (x < right && x + this.size > left && y < bottom && y + this.size > top) tiles.push(index)
     }
-    return found
+    return tiles
   }
 }

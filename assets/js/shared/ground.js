@@ -1,11 +1,11 @@
-// What lies under the points of a map: coarse land, tiles of a server somebody allowed, and where on Earth it all is.
+// The background of a map: coarse land, tiles of an allowed server, and a small map of the region.
 
-import {h, s} from "../dom.js"
+import {h, s} from "../core/element.js"
 import {METRES} from "./graticule.js"
 
-const EQUATOR = 156543.034 // metres a pixel of tile 0/0/0
+const EQUATOR = 156543.034 // metres per pixel of tile 0/0/0
 const DEEPEST = 19
-const WIDE = 150000 // metres: in a narrower view a coast this coarse would lie beside the true one
+const WIDE = 150000 // metres: in a narrower view the coarse coast would be visibly wrong
 const INSET = {width: 108, height: 72, degrees: 60}
 
 let land = null // rings of [longitude, latitude, longitude, ...], fetched once for a page
@@ -34,7 +34,7 @@ export class Ground {
     this.land.replaceChildren(s("path", {d: path, class: "land"}))
   }
 
-  // Tiles are in Mercator's projection and the plane is not: each is put between its own edges, which meet.
+  // Tiles are in the Mercator projection and the map is not: each tile is stretched between its edges.
   drawTiles(place, zoom, width, height) {
     if (!this.template) return
     const level = Math.min(Math.max(Math.round(Math.log2(EQUATOR * Math.cos(this.latitude * Math.PI / 180) * zoom)), 0), DEEPEST)
@@ -65,7 +65,7 @@ const mercator = (degrees) => {
 }
 const unmercator = (y) => Math.atan(Math.sinh(Math.PI * (1 - 2 * y))) * 180 / Math.PI
 
-// The rings that touch the frame as one path; `x` takes degrees east of the middle, `y` degrees north of the equator.
+// The rings in the frame as one path; `x` takes degrees east of the centre, `y` degrees north of the equator.
 function outline(rings, middle, x, y, width, height) {
   const parts = []
   for (const ring of rings) {
@@ -87,15 +87,15 @@ export function placeName([latitude, longitude]) {
   return `${Math.abs(latitude).toFixed(1)}° ${latitude < 0 ? "S" : "N"}, ${Math.abs(longitude).toFixed(1)}° ${longitude < 0 ? "W" : "E"}`
 }
 
-// A small picture of the part of the Earth around a place, with the place in its middle.
+// A small map of the region around a place, with the place in its centre.
 export function locator([latitude, longitude]) {
   const {width, height, degrees} = INSET
   const each = width / degrees, shrink = Math.max(Math.cos(latitude * Math.PI / 180), 0.2)
   const path = s("path", {class: "land"})
   rings().then((all) => path.setAttribute("d", outline(all, longitude, (east) => width / 2 + east * each * shrink,
     (north) => height / 2 - (north - latitude) * each, width, height)))
-  const told = s("title", {}, `The region around ${placeName([latitude, longitude])}`)
-  return s("svg", {class: "locator", viewBox: `0 0 ${width} ${height}`, width, height, role: "img"}, told,
+  const title = s("title", {}, `The region around ${placeName([latitude, longitude])}`)
+  return s("svg", {class: "locator", viewBox: `0 0 ${width} ${height}`, width, height, role: "img"}, title,
     s("rect", {width, height, class: "sea"}), path, s("path", {class: "here", d: `M${width / 2 - 7} ${height / 2}h14M${width / 2} ${height / 2 - 7}v14`}),
     s("circle", {class: "here", cx: width / 2, cy: height / 2, r: 4}))
 }

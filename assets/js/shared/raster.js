@@ -1,5 +1,5 @@
-// Draws up to millions of points into a canvas: counts and colours are summed per pixel, then shaded.
-// A million points take about 20 ms on one core, so no graphics card is needed and nothing is drawn on the server.
+// Draws up to millions of points on a canvas: counts and colours are summed per pixel, then shaded.
+// A million points take about 20 ms on one core, so neither WebGL nor drawing on the server is needed.
 
 const rgb = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16))
 
@@ -20,16 +20,17 @@ export class Raster {
     this.height = height
     this.image = new ImageData(width, height)
     this.sums = new Float32Array(width * height * 4) // red, green, blue, count
-    this.owner = new Int32Array(width * height)       // the point drawn last at a pixel, for the pointer
+    this.owner = new Int32Array(width * height)       // last point drawn at each pixel, for the pointer
   }
 
-  // `place` puts data on pixels: x * sx + ox. Points pass in two layers: those that stand back, and those in front.
-  draw({x, y, stride, count, missing, place, codes, table, shown, front, back}) {
+  // `place` maps data to pixels: x * sx + ox. Points are drawn in two layers, background and front.
+  // `grow` enlarges the points of a picture with more pixels than the screen.
+  draw({x, y, stride, count, missing, place, codes, table, shown, front, back, grow = 1}) {
     this.image.data.fill(0)
     this.owner.fill(-1)
     const any = front !== null
     const visible = this.visible({x, y, stride, count, missing, place, shown})
-    const radius = visible > 120000 ? 0 : visible > 20000 ? 1 : visible > 3000 ? 2 : 3
+    const radius = Math.round((visible > 120000 ? 0 : visible > 20000 ? 1 : visible > 3000 ? 2 : 3) * grow)
     this.radius = radius
     if (any) this.layer({x, y, stride, count, missing, place, codes, table, shown, only: front, wanted: 0, radius, back, strength: 0.34})
     this.layer({x, y, stride, count, missing, place, codes, table, shown, only: front, wanted: 1, radius, back: null, strength: 1})
@@ -72,7 +73,7 @@ export class Raster {
     this.shade(most, back, strength)
   }
 
-  // Few points at a pixel stay visible beside many: opacity grows with the logarithm of the count.
+  // Opacity grows with the logarithm of the count, so that single points stay visible beside many.
   shade(most, back, strength) {
     const {sums} = this, data = this.image.data
     const scale = most > 1 ? 0.45 / Math.log(most) : 0
@@ -89,7 +90,7 @@ export class Raster {
     }
   }
 
-  // The point at a pixel or up to `reach` pixels from it; -1 where there is none.
+  // The point at a pixel or up to `reach` pixels from it; -1 if there is none.
   at(px, py, reach = 5) {
     for (let far = 0; far <= reach; far++) {
       for (let dy = -far; dy <= far; dy++) {
@@ -105,7 +106,7 @@ export class Raster {
   }
 }
 
-// Which points lie inside a polygon given in pixels: the polygon is painted, and every point looks up its pixel.
+// Points inside a polygon in pixels: the polygon is painted, and each point looks up its pixel.
 export function inside(polygon, {x, y, stride, count, missing, place, shown, width, height}) {
   const canvas = new OffscreenCanvas(width, height)
   const context = canvas.getContext("2d", {willReadFrequently: true})

@@ -1,9 +1,11 @@
-// A dive from left to right: the sequence of clusters, depth and altitude below it; a stretch can be selected.
+// A dive from left to right: the sequence of clusters, with depth and altitude below it; a range can be selected.
 
-import {h, s} from "../dom.js"
-import {moment} from "../told.js"
-import {how} from "./plane.js"
-import {array, oncePerFrame, packedPositions, thumbnail, unpacked} from "./wire.js"
+import {h, s} from "../core/element.js"
+import {Group, group, isAlbums} from "../core/group_words.js"
+import {hoverCard} from "./hover_card.js"
+import {moment} from "../core/format.js"
+import {how} from "./scatter_view.js"
+import {array, numbersOf, oncePerFrame, packedPositions, thumbnail, unpacked} from "../core/image_set_codec.js"
 
 const BAND = 20, LEFT = 44, RIGHT = 8
 
@@ -16,10 +18,10 @@ class Strip {
     this.model = model
     this.canvas = h("canvas", {"aria-hidden": "true"})
     this.over = s("svg", {class: "over", "aria-hidden": "true"})
-    this.tip = h("div", {class: "tip", hidden: true})
-    this.choose = h("select", {"aria-label": "Dive of the strip", onchange: () => model.send_msg({act: "strip", dive: Number(this.choose.value)})})
-    this.stage = h("div", {class: "stage", role: "img", "aria-label": "Sequence of clusters along the dive with depth and altitude"}, this.canvas, this.over)
-    this.element = h("div", {class: "strip"}, this.choose, this.stage, this.tip)
+    this.tip = hoverCard()
+    this.choose = h("select", {"aria-label": `${Group()} of the strip`, onchange: () => model.send_msg({act: "strip", dive: Number(this.choose.value)})})
+    this.stage = h("div", {class: "stage", role: "img", "aria-label": `Sequence of clusters along the ${group()}${isAlbums() ? "" : " with depth and altitude"}`}, this.canvas, this.over)
+    this.element = h("div", {class: "strip"}, this.choose, this.stage, this.tip.element)
     this.redraw = oncePerFrame(() => this.draw())
     for (const name of ["dives", "dive"]) model.on(name, () => this.names())
     for (const name of ["positions", "depth", "altitude"]) model.on(name, this.redraw)
@@ -53,7 +55,7 @@ class Strip {
     this.canvas.height = height * ratio
     const context = this.canvas.getContext("2d")
     context.scale(ratio, ratio)
-    this.positions = read(this.model.positions, Int32Array)
+    this.positions = numbersOf(this.model.positions, Int32Array)
     this.width = width - LEFT - RIGHT
     const length = this.positions.length
     this.over.replaceChildren()
@@ -62,9 +64,9 @@ class Strip {
     this.sequence(context, length)
     const style = getComputedStyle(this.element)
     const lines = [["depth", style.getPropertyValue("--primary"), "Depth", true], ["altitude", style.getPropertyValue("--accent"), "Altitude", false]]
-      .filter(([name]) => read(this.model[name], Float32Array).some((value) => value === value))
+      .filter(([name]) => numbersOf(this.model[name], Float32Array).some((value) => value === value))
     const tall = (height - BAND - 10) / Math.max(lines.length, 1)
-    lines.forEach(([name, colour, title, down], at) => this.line(context, read(this.model[name], Float32Array), colour, title, down, BAND + 8 + at * tall, tall - 6, style))
+    lines.forEach(([name, colour, title, down], at) => this.line(context, numbersOf(this.model[name], Float32Array), colour, title, down, BAND + 8 + at * tall, tall - 6, style))
   }
 
   x(at) { return LEFT + (at + 0.5) / this.positions.length * this.width }
@@ -109,7 +111,7 @@ class Strip {
     }
   }
 
-  // --- hands
+  // --- mouse and keyboard
 
   indexAt(event) {
     const box = this.stage.getBoundingClientRect()
@@ -119,7 +121,7 @@ class Strip {
 
   listen() {
     this.stage.addEventListener("pointermove", (event) => this.hover(event))
-    this.stage.addEventListener("pointerleave", () => { this.tip.hidden = true })
+    this.stage.addEventListener("pointerleave", () => this.tip.hide())
     this.stage.addEventListener("pointerdown", (event) => {
       if (event.button !== 0 || !this.positions?.length) return
       this.stage.setPointerCapture(event.pointerId)
@@ -143,20 +145,12 @@ class Strip {
   }
 
   hover(event) {
-    if (!this.positions?.length || !this.ids || event.buttons) { this.tip.hidden = true; return }
-    const at = this.indexAt(event), position = this.positions[at], box = this.stage.getBoundingClientRect()
-    const times = read(this.model.time, Float64Array), depth = read(this.model.depth, Float32Array)
-    const told = [this.model.names[this.codes?.[position]], Number.isFinite(times[at]) ? moment(times[at]).slice(11) : null, depth[at] === depth[at] ? `${depth[at].toFixed(1)} m` : null]
-    this.tip.hidden = false
-    if (this.hovered !== position) this.tip.replaceChildren(h("img", {src: thumbnail(this.ids[position], 320, this.model.version), alt: ""}), h("span", {}, told.filter(Boolean).join(" · ")))
+    if (!this.positions?.length || !this.ids || event.buttons) return this.tip.hide()
+    const at = this.indexAt(event), position = this.positions[at]
+    const times = numbersOf(this.model.time, Float64Array), depth = numbersOf(this.model.depth, Float32Array)
+    const text = [this.model.names[this.codes?.[position]], Number.isFinite(times[at]) ? moment(times[at]).slice(11) : null, depth[at] === depth[at] ? `${depth[at].toFixed(1)} m` : null]
+    if (this.hovered !== position) this.tip.fill(h("img", {src: thumbnail(this.ids[position], 320, this.model.version), alt: ""}), h("span", {}, text.filter(Boolean).join(" · ")))
     this.hovered = position
-    const x = event.clientX - box.left
-    this.tip.style.transform = `translate(${Math.min(Math.max(x - 85, 0), this.stage.clientWidth - 176)}px, -150px)`
+    this.tip.show(event)
   }
-}
-
-function read(content, Type) {
-  if (!content || !content.byteLength) return new Type(0)
-  if (content instanceof ArrayBuffer) return new Type(content)
-  return new Type(content.buffer.slice(content.byteOffset, content.byteOffset + content.byteLength))
 }

@@ -1,13 +1,13 @@
-// A key held down names every tile the pointer touches, or the arrow keys move to, until it is let go. Only the middle
-// of a tile counts: along the edges the pointer gets past those that are not meant.
+// While a key is held, every tile that the pointer crosses or the arrow keys reach is labelled. Only the centre of a tile
+// counts, so that the pointer can pass between tiles.
 
-const EDGE = 0.22 // of a tile, on each side
+const EDGE = 0.22 // share of a tile on each side that does not count
 
-// `grid` holds elements with data-id; `pointed(tile)` is called with the tile under the pointer or the arrow keys, or
-// null; `swept(ids)` once the key is let go.
+// `grid` contains elements with data-id. `pointed(tile)` is called with the current tile or null; `swept(ids)` when the
+// key is released.
 export function sweeps(grid, {pointed, swept}) {
   let at = null
-  let code = null // of the key held down
+  let code = null // code of the held key
   let touched = new Set()
 
   const tileAt = (x, y) => grid.getRootNode().elementFromPoint(x, y)?.closest(".tile") ?? null
@@ -55,7 +55,7 @@ export function sweeps(grid, {pointed, swept}) {
       code = event.code
       touch(at)
     },
-    // The tile that is one step away, or the first one: where the arrow keys lead.
+    // Moves one tile in the direction of an arrow key, or to the first tile.
     step(key) {
       const tiles = [...grid.children]
       const columns = tiles.filter((tile) => tile.offsetTop === tiles[0]?.offsetTop).length

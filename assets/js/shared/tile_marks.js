@@ -1,8 +1,8 @@
-// Tiles that are clicked away: alone, with shift all since the last one, or all turned round.
+// Marked tiles: a click marks one, shift-click a range, and all marks can be inverted.
 
-import {h} from "./dom.js"
+import {h} from "../core/element.js"
 
-// `grid` holds elements with data-id; `changed` is called after every change.
+// `grid` contains elements with data-id; `changed` is called after every change.
 export function marksOf(grid, changed) {
   const marked = new Set()
   let last = null
@@ -30,17 +30,19 @@ export function marksOf(grid, changed) {
     draw, turn,
     has: (id) => marked.has(id),
     add(some) { for (const id of some) marked.add(id); draw() },
+    flip(id) { marked.has(id) ? marked.delete(id) : marked.add(id); draw() },
+    // Of the images `among`, exactly these are marked.
+    choose(some, among) { for (const id of among) marked.delete(id); for (const id of some) marked.add(id); draw() },
     get size() { return marked.size },
     get list() { return [...marked] },
     clear() { marked.clear(); last = null; draw() },
     invert() { for (const id of ids()) marked.has(id) ? marked.delete(id) : marked.add(id); draw() },
-    // After the tiles were drawn anew: marks of images that are still there, or among `others`, stay.
+    // After a redraw: keeps the marks of images that are shown or in `others`.
     keep(others = []) { const all = new Set([...ids(), ...(others ?? [])]); for (const id of marked) if (!all.has(id)) marked.delete(id); draw() },
   }
 }
 
-// Dragging from tile to tile: `painted(ids)` gets all that were passed, once the button is let go. A press on one tile
-// alone stays a click.
+// Dragging over tiles: `painted(ids)` gets all tiles when the button is released. A press on one tile stays a click.
 export function drags(grid, painted) {
   let passed = null
   const under = (event) => grid.getRootNode().elementFromPoint(event.clientX, event.clientY)?.closest(".tile")

@@ -1,17 +1,18 @@
-// One image, as large as the screen: zoom, pan, what is known of it, and its neighbours along the track.
+// One image in full size: zoom, pan, metadata, history, and its neighbours in the order taken.
 
-import {ask, h, icon, s} from "../dom.js"
-import {moment} from "../told.js"
+import {ask, h, icon, s} from "../core/element.js"
+import {moment} from "../core/format.js"
 import {ImageObjects} from "./image_objects.js"
-import {thumbnail} from "./wire.js"
+import {thumbnail} from "../core/image_set_codec.js"
 
+const COVER = "110" // usual opacity of the colours of segments, of 255
 const FIELDS = [["taken_at", "Taken", (value) => `${moment(value)} UTC`], ["depth", "Depth", (value) => `${value.toFixed(2)} m`],
   ["altitude", "Altitude", (value) => `${value.toFixed(2)} m`], ["latitude", "Latitude", (value) => `${value.toFixed(6)}°`],
   ["longitude", "Longitude", (value) => `${value.toFixed(6)}°`]]
 
 export class Viewer {
   // `hooks`: step(by) -> id, version(), shown(id), select(id), selected(id), pin(id), colour(id), run(), accept(id),
-  // nameSegment(id, number, word)
+  // nameSegment(id, number, word), region(id, box)
   constructor(hooks) {
     this.hooks = hooks
     this.picture = h("img", {alt: "", draggable: "false"})
@@ -22,20 +23,22 @@ export class Viewer {
     this.guess = h("p", {class: "suggestion", hidden: true})
     this.past = h("section", {class: "past", "aria-label": "History"})
     this.facts = h("dl", {class: "facts"})
-    this.track = h("div", {class: "track", role: "group", "aria-label": "Neighbours along the track"})
+    this.details = h("section", {class: "fromfiles"}) // values of metadata files are no results of the program
+    this.track = h("div", {class: "track", role: "group", "aria-label": "Neighbours in the order taken"})
     this.title = h("h2", {})
     const button = (sign, title, act) => h("button", {class: "plain", title, "aria-label": title, onclick: act}, icon(sign))
     this.tick = button("check_box_outline_blank", "Select (Space)", () => this.select())
     this.over = button("grid_on", "Segments (S)", () => this.toggleSegments())
     this.over.hidden = true
-    this.tick.hidden = !hooks.select // where there is no selection
+    this.cover = h("input", {type: "range", class: "cover", min: "0", max: "255", step: "5", value: COVER, hidden: true, title: "Opacity of the colours", "aria-label": "Opacity of the colours", oninput: () => this.showSegments()})
+    this.tick.hidden = !hooks.select // views without a selection
     this.element = h("dialog", {class: "viewer", "aria-label": "Image"},
-      h("header", {}, this.title, h("span", {class: "space"}), this.tick, button("push_pin", "Sort by likeness to this (P)", () => this.pin()),
+      h("header", {}, this.title, h("span", {class: "space"}), this.tick, button("push_pin", "Sort by similarity to this image (P)", () => this.pin()),
         button("zoom_in", "Larger (+)", () => this.zoom(1.6)), button("zoom_out", "Smaller (-)", () => this.zoom(1 / 1.6)),
-        this.over, button("fit_screen", "Whole image (0)", () => this.fit()), button("info", "What is known of it (I)", () => this.element.classList.toggle("bare")),
+        this.over, this.cover, button("fit_screen", "Whole image (0)", () => this.fit()), button("info", "Information (I)", () => this.element.classList.toggle("bare")),
         button("close", "Close (Esc)", () => this.close())),
       h("div", {class: "body"}, button("chevron_left", "Previous (←)", () => this.go(-1)), this.stage,
-        button("chevron_right", "Next (→)", () => this.go(1)), h("aside", {}, this.guess, this.objects.element, this.facts, this.past)), this.track)
+        button("chevron_right", "Next (→)", () => this.go(1)), h("aside", {}, this.guess, this.objects.element, this.facts, this.details, this.past)), this.track)
     this.listen()
   }
 
@@ -62,25 +65,29 @@ export class Viewer {
 
   async tell(id) {
     const run = this.hooks.run()
-    const told = await ask(`/api/v1/images/${id}/around${run ? `?run=${run}` : ""}`)
+    const details = await ask(`/api/v1/images/${id}/around${run ? `?run=${run}` : ""}`)
     if (this.id !== id) return
-    const {image} = told
+    const {image} = details
     this.size = [image.width, image.height]
     this.tellPast(id).catch((error) => { this.past.replaceChildren(error.message) })
-    this.guess.hidden = !told.suggestion
-    if (told.suggestion) this.guess.replaceChildren(`The model would say ${told.suggestion.name}, ${Math.round(100 * told.suggestion.sure)} % `, h("button", {class: "button", onclick: () => this.accept()}, "Accept", h("kbd", {}, "A")))
-    this.hasSegments = told.segments
+    this.guess.hidden = !details.suggestion
+    if (details.suggestion) this.guess.replaceChildren(`Suggested: ${details.suggestion.name}${details.suggestion.measured ? `, ${Math.round(100 * details.suggestion.sure)} %` : ""} `, h("button", {class: "button", onclick: () => this.accept()}, "Accept", h("kbd", {}, "A")))
+    this.hasSegments = details.segments
     this.showSegments()
     this.title.textContent = image.path.split("/").pop()
-    const rows = [["File", image.path], [told.kind, told.group], ...FIELDS.filter(([name]) => image[name] !== null).map(([name, title, word]) => [title, word(image[name])]),
-      ["Size", `${image.width} × ${image.height}`], ...(told.cluster === null ? [] : [["Cluster", `${told.cluster}${told.probability === null ? "" : `, probability ${told.probability.toFixed(3)}`}`]]),
-      ...(told.label ? [["Label", told.label]] : []), ...Object.entries(image.details).map(([name, value]) => [name, typeof value === "object" ? JSON.stringify(value) : String(value)])]
-    this.facts.replaceChildren(...rows.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))))
-    this.track.replaceChildren(...told.track.map((other) => h("button", {class: "near", "aria-current": other === id ? "true" : null, title: `Image ${other}`,
+    const rows = [["File", image.path], [details.kind, details.group], ...FIELDS.filter(([name]) => image[name] !== null).map(([name, title, word]) => [title, word(image[name])]),
+      ["Size", `${image.width} × ${image.height}`], ...(details.cluster === null ? [] : [[details.cluster_kind, `${details.cluster_name.replace(`${details.cluster_kind} `, "")}${details.probability === null ? "" : `, probability ${details.probability.toFixed(3)}`}`]]),
+      ...(image.changed_at ? [["Replaced", `${moment(image.changed_at)} UTC. Values computed before are from the old file`]] : []),
+      ["Label", details.label ?? "none"]]
+    const list = (pairs) => pairs.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))
+    const metadata = Object.entries(image.details).map(([name, value]) => [name, typeof value === "object" ? JSON.stringify(value) : String(value)])
+    this.facts.replaceChildren(...list(rows))
+    this.details.replaceChildren(...(metadata.length ? [h("h3", {}, "From metadata files"), h("dl", {class: "facts"}, list(metadata))] : []))
+    this.track.replaceChildren(...details.track.map((other) => h("button", {class: "near", "aria-current": other === id ? "true" : null, title: `Image ${other}`,
       onclick: () => { this.open(other); this.hooks.shown(other) }}, h("img", {src: thumbnail(other, 128, this.hooks.version()), alt: `Image ${other}`}))))
   }
 
-  // Who said what of it, and the parts that still count drawn over it.
+  // The history of labels, and current labels of parts drawn over the image.
   async tellPast(id) {
     const acts = await ask(`/api/v1/images/${id}/history`)
     if (this.id !== id) return
@@ -90,7 +97,7 @@ export class Viewer {
     this.parts.replaceChildren(...acts.filter((act) => !act.undone).flatMap((act) => act.parts.map((part) => drawn(part, act.what, Math.max(...this.size) / 160))))
   }
 
-  // --- acts
+  // --- commands
 
   accept() {
     if (this.guess.hidden) return
@@ -102,6 +109,7 @@ export class Viewer {
 
   toggleSegments() {
     this.overlaid = !this.overlaid
+    if (!this.overlaid && this.cover.matches(":focus")) this.over.focus() // a hidden element loses the focus, and keys with it
     this.showSegments()
   }
 
@@ -109,10 +117,10 @@ export class Viewer {
     const shown = Boolean(this.overlaid && this.hasSegments), run = this.hooks.run()
     this.over.hidden = !this.hasSegments
     this.over.setAttribute("aria-pressed", String(shown))
-    this.segments.hidden = !shown
+    this.segments.hidden = this.cover.hidden = !shown
     if (shown) this.objects.show(this.id, this.place).catch((error) => { this.past.prepend(error.message) })
     else this.objects.appear(false)
-    if (shown) this.segments.src = `/api/v1/images/${this.id}/segments.png${run ? `?run=${run}` : ""}`
+    if (shown) this.segments.src = `/api/v1/images/${this.id}/segments.png?cover=${this.cover.value}${run ? `&run=${run}` : ""}`
   }
 
   go(by) {
@@ -150,7 +158,7 @@ export class Viewer {
     this.draw()
   }
 
-  // The original is fetched only when somebody looks closely.
+  // The original is loaded only when the image is zoomed.
   sharpen() {
     this.sharp = true
     const original = new Image(), id = this.id
@@ -189,13 +197,13 @@ export class Viewer {
   key(event) {
     const acts = {ArrowLeft: () => this.go(-1), ArrowRight: () => this.go(1), " ": () => this.select(), p: () => this.pin(), a: () => this.accept(), "+": () => this.zoom(1.6),
       "=": () => this.zoom(1.6), "-": () => this.zoom(1 / 1.6), 0: () => this.fit(), s: () => this.toggleSegments(), i: () => this.element.classList.toggle("bare")}
-    if (event.ctrlKey || event.metaKey || event.altKey) return
+    if (event.ctrlKey || event.metaKey || event.altKey || (event.target === this.cover && event.key.startsWith("Arrow"))) return
     if (acts[event.key]) { event.preventDefault(); acts[event.key]() }
     if (event.key !== "Escape") event.stopPropagation()
   }
 }
 
-// A labelled part in pixels of the image; masks have their outline told elsewhere and are left out here.
+// A labelled part in pixels of the image; masks are drawn elsewhere.
 function drawn({shape, numbers}, title, radius) {
   const [x, y, a, b] = numbers
   const pairs = () => Array.from({length: numbers.length / 2}, (_, i) => `${numbers[2 * i]},${numbers[2 * i + 1]}`).join(" ")

@@ -1,6 +1,6 @@
-// The query of the address and the model's `query` say the same; each change is a step the back button takes back.
+// Synchronises the query of the address with the model's `query`. The back button undoes each change.
 
-import {whileShown} from "../dom.js"
+import {whileShown} from "../core/element.js"
 
 const read = () => Object.fromEntries(new URLSearchParams(window.location.search))
 const same = (a, b) => new URLSearchParams(sorted(a)).toString() === new URLSearchParams(sorted(b)).toString()

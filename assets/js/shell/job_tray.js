@@ -1,12 +1,10 @@
-// Jobs: what runs, how far it is, and what has just ended. The tray asks the server itself, so that a running job
-// costs no session anything; Python only hears that the workspace changed.
+// The list of jobs at the top: progress, and messages when jobs end. The server sends the list when it changes.
 
-import {ask, h, icon} from "../dom.js"
-import {progress, time} from "../told.js"
+import {ask, h, icon} from "../core/element.js"
+import {progress, time} from "../core/format.js"
+import {followJobs, setJobs} from "../core/job_list.js"
 import {popover} from "./popover.js"
 
-const BUSY = 700
-const QUIET = 2500 // milliseconds between two looks
 const RECENT = 8
 
 export function jobTray(model) {
@@ -15,21 +13,18 @@ export function jobTray(model) {
   const log = h("dialog", {"aria-label": "Log of a job"}, h("header", {}, h("h2", {}, "Log"),
     h("button", {class: "plain", "aria-label": "Close", onclick: () => log.close()}, icon("close"))), logText)
   const menu = popover(model, button, fill)
-  let jobs = null
-  let timer = null
-  let gone = false
+  let jobs = model.jobs
 
-  const active = () => (jobs ?? []).filter((job) => job.state === "running" || job.state === "queued")
+  const active = () => jobs.filter((job) => job.state === "running" || job.state === "queued")
 
   async function act(job, verb) {
     try { await ask(`/api/v1/jobs/${job.id}/${verb}`, {method: "POST"}) }
     catch (error) { model.send_msg({act: "tell", text: error.message, kind: "error"}) }
-    look()
   }
 
   async function showLog(job) {
-    const told = await ask(`/api/v1/jobs/${job.id}`)
-    logText.textContent = [told.error, told.log, told.traceback].filter(Boolean).join("\n\n") || "Nothing was written down."
+    const details = await ask(`/api/v1/jobs/${job.id}`)
+    logText.textContent = [details.error, details.log, details.traceback].filter(Boolean).join("\n\n") || "The log is empty."
     log.showModal()
   }
 
@@ -42,21 +37,22 @@ export function jobTray(model) {
         "aria-label": `Cancel ${job.title}`}, job.cancel_requested ? "Stopping…" : "Cancel"))
     }
     if (job.state === "failed" || job.state === "cancelled") {
-      verbs.unshift(h("button", {class: "plain", onclick: () => act(job, "retry")}, "Go on"))
+      verbs.unshift(h("button", {class: "plain", onclick: () => act(job, "retry")}, "Retry"))
     }
     const bar = h("div", {class: share === null ? "bar unknown" : "bar", role: "progressbar", "aria-label": job.title,
       "aria-valuenow": share === null ? null : Math.round(share * 100)},
       h("i", {style: share === null ? "" : `width: ${(share * 100).toFixed(1)}%`}))
-    const states = {queued: "Waits its turn", done: `Done in ${time((job.finished_at ?? 0) - (job.started_at ?? 0))}`,
-      failed: job.error, cancelled: "Cancelled; what was done is kept"}
+    const states = {queued: "Queued: another job is running", done: `Done in ${time((job.finished_at ?? 0) - (job.started_at ?? 0))}`,
+      failed: job.error, cancelled: "Cancelled. Finished work is kept."}
     return h("div", {class: `job ${job.state}`}, h("header", {}, h("b", {title: job.title}, job.title), ...verbs),
-      running ? bar : null, h("p", {}, running ? [job.message, text].filter(Boolean).join(" · ") : states[job.state]))
+      running ? bar : null, h("p", {}, running ? [job.message, text].filter(Boolean).join(" · ") : states[job.state],
+      job.next ? h("a", {class: "follow", href: job.next.href}, job.next.text) : null))
   }
 
   function fill(pop) {
-    const shown = [...active(), ...(jobs ?? []).filter((job) => !active().includes(job))].slice(0, RECENT)
+    const shown = [...active(), ...jobs.filter((job) => !active().includes(job))].slice(0, RECENT)
     pop.append(h("h3", {}, "Jobs", h("a", {href: "/jobs"}, "All jobs")), ...shown.map(row))
-    if (!shown.length) pop.append(h("p", {class: "nothing"}, "Nothing runs. Imports, descriptions and clusterings show here."))
+    if (!shown.length) pop.append(h("p", {class: "nothing"}, "No jobs are running. Imports, feature computations and clusterings appear here."))
   }
 
   function notice(before) {
@@ -64,25 +60,11 @@ export function jobTray(model) {
     const newest = Math.max(0, ...known.keys())
     const over = ["done", "failed", "cancelled"]
     for (const job of jobs) {
-      const fresh = known.has(job.id) ? !over.includes(known.get(job.id)) : job.id > newest // began and ended between two looks
+      const fresh = known.has(job.id) ? !over.includes(known.get(job.id)) : job.id > newest // began and ended between two lists
       if (!fresh || !over.includes(job.state)) continue
-      if (job.state === "done") model.send_msg({act: "tell", text: `${job.title}: done`, kind: "success"})
+      if (job.state === "done") model.send_msg({act: "tell", text: `${job.title}: done`, kind: "success", link: job.next})
       if (job.state === "failed") model.send_msg({act: "tell", text: job.error, kind: "error"})
     }
-  }
-
-  async function look() {
-    clearTimeout(timer)
-    if (gone) return
-    try {
-      const told = await ask("/api/v1/jobs")
-      const before = jobs
-      jobs = told.jobs
-      if (before) notice(before)
-      if (told.version !== model.version) model.version = told.version
-      draw()
-    } catch { /* the server is restarting: look again */ }
-    timer = setTimeout(look, document.hidden ? QUIET * 4 : active().length ? BUSY : QUIET)
   }
 
   function draw() {
@@ -90,7 +72,7 @@ export function jobTray(model) {
     if (running.length) button.dataset.count = running.length
     else delete button.dataset.count
     button.firstChild.classList.toggle("spin", running.some((job) => job.state === "running"))
-    button.setAttribute("aria-label", running.length ? `Jobs: ${running.length} under way` : "Jobs")
+    button.setAttribute("aria-label", running.length ? `Jobs: ${running.length} queued or running` : "Jobs")
     if (menu.isOpen()) {
       const focused = menu.holder.getRootNode().activeElement
       if (!menu.holder.querySelector(".pop")?.contains(focused)) menu.refill()
@@ -98,7 +80,7 @@ export function jobTray(model) {
     }
   }
 
-  // While somebody's keyboard is on a button of the list only the bars move; the buttons stay where they are.
+  // While the focus is in the list, only the progress bars are updated, so that buttons are not replaced.
   function update(running) {
     const bars = menu.holder.querySelectorAll(".job.running .bar i")
     running.filter((job) => job.state === "running").forEach((job, at) => {
@@ -107,7 +89,12 @@ export function jobTray(model) {
     })
   }
 
-  model.on("remove", () => { gone = true; clearTimeout(timer) })
-  look()
+  followJobs(model, (newest, before) => {
+    jobs = newest
+    notice(before)
+    draw()
+  })
+  model.on("jobs", () => setJobs(model.jobs))
+  setJobs(model.jobs)
   return {element: menu.holder, log}
 }

@@ -1,11 +1,11 @@
-// Keys that work on every page, and the map of all keys of this page on `?`.
+// Keys that work on every page, and the list of all keys (`?`).
 
-import {h, icon} from "../dom.js"
+import {h, icon} from "../core/element.js"
 
-const CHORD = 6000 // milliseconds after which `g` waits no longer for the letter of a page
+const CHORD = 6000 // milliseconds for which `g` waits for the letter of a page
 
-// Whether a key belongs to a field or an open dialog rather than to the page. (A closed one keeps the focus until the
-// page is drawn again.)
+// Whether a key belongs to a field or an open dialog rather than to the page. (A closed dialog keeps the focus until the
+// page is redrawn.)
 export function typing(event) {
   const path = event.composedPath()
   const target = path[0]
@@ -16,20 +16,20 @@ export function typing(event) {
 
 export function keyboard(model) {
   const body = h("dl", {class: "keys"})
-  const element = h("dialog", {"aria-label": "Keyboard map"}, h("header", {}, h("h2", {}, "Keyboard"),
+  const element = h("dialog", {"aria-label": "Keyboard shortcuts"}, h("header", {}, h("h2", {}, "Keyboard shortcuts"),
     h("button", {class: "plain", "aria-label": "Close", onclick: () => element.close()}, icon("close"))), body)
   const chord = chordOf(model.pages.filter((page) => page.key))
 
   const row = ([key, what]) => h("div", {}, h("dt", {}, ...key.split(" ").map((part) => h("kbd", {}, part))), h("dd", {}, what))
   function open() {
-    const everywhere = [["/", "Search"], ["?", "This map"], ["Esc", "Close what is open"], ["t", "Light or dark theme"],
+    const everywhere = [["/", "Search"], ["?", "Show keyboard shortcuts"], ["Esc", "Close a dialog"], ["t", "Light or dark theme"], ["Ctrl Z", "Undo your last change"],
       ...model.pages.filter((page) => page.key).map((page) => [`g ${page.key}`, `Go to ${page.title}`])]
     const own = model.keys.length ? [h("h4", {}, "On this page"), ...model.keys.map(row)] : []
     body.replaceChildren(...own, h("h4", {}, "Everywhere"), ...everywhere.map(row))
     element.showModal()
   }
 
-  // Heard before the keys of the page itself, which have nothing to say to the letter after `g`.
+  // Runs before the keys of the page, which ignore the letter after `g`.
   function pressed(event) {
     if (typing(event) || event.ctrlKey || event.metaKey || event.altKey) return
     if (chord.isOpen() && event.key !== "Shift") {
@@ -46,7 +46,7 @@ export function keyboard(model) {
   return {element, hint: chord.hint, open, pressed}
 }
 
-// `g` shows where the next letter leads; any other key, a click, or waiting takes it back.
+// `g` shows a letter for each page; any other key, a click, or waiting closes it.
 function chordOf(pages) {
   const hint = h("div", {class: "chord", role: "status", hidden: true})
   let timer = null

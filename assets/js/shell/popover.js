@@ -1,6 +1,6 @@
-// A button and what it opens: one at a time, closed by Escape, by a click elsewhere, and by itself.
+// A button with a popover, closed by Escape, by a click elsewhere, and by the button.
 
-import {h, whileShown} from "../dom.js"
+import {h, whileShown} from "../core/element.js"
 
 export function popover(model, button, fill) {
   const holder = h("div", {class: "holder"}, button)

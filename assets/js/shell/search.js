@@ -1,11 +1,12 @@
-// Search: images, dives, clusters, terms and pages, while typing; `/` goes there from anywhere.
+// The search field for images, dives, clusters, labels and pages; `/` moves to it.
 
-import {ask, h, icon, whileShown} from "../dom.js"
+import {ask, h, icon, whileShown} from "../core/element.js"
+import {groups} from "../core/group_words.js"
 
 const PAUSE = 150 // milliseconds after the last key
 
 export function searchBox(model) {
-  const input = h("input", {type: "search", placeholder: "Search images, dives, clusters, terms", role: "combobox",
+  const input = h("input", {type: "search", placeholder: `Search images, ${groups()}, clusters, labels`, role: "combobox",
     "aria-label": "Search", "aria-expanded": "false", autocomplete: "off", spellcheck: "false"})
   const list = h("div", {class: "pop", role: "listbox", "aria-label": "Search results", hidden: true})
   const box = h("div", {class: "search", role: "search"}, icon("search"), input, h("kbd", {"aria-hidden": "true"}, "/"), list)
@@ -31,14 +32,14 @@ export function searchBox(model) {
     const mine = ++latest
     if (!word) { close(); return }
     const hits = await ask(`/api/v1/search?q=${encodeURIComponent(word)}`).catch(() => [])
-    if (mine !== latest) return // a later key was quicker
+    if (mine !== latest) return // a newer request was answered first
     show([...pages(word), ...hits], word)
   }
 
   function show(hits, word) {
     list.replaceChildren(...hits.map((hit) => h("a", {class: "hit", role: "option", href: hit.href, tabindex: "-1"},
       h("i", {class: "soft"}, hit.kind), h("b", {}, hit.name), h("span", {class: "soft"}, hit.about))))
-    if (!hits.length) list.append(h("p", {class: "nothing"}, `Nothing is called “${word}”.`))
+    if (!hits.length) list.append(h("p", {class: "nothing"}, `Nothing found for “${word}”.`))
     list.hidden = false
     input.setAttribute("aria-expanded", "true")
     choose(0)

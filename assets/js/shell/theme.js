@@ -1,6 +1,6 @@
-// Light or dark: at once on this page, remembered by this browser and told to the server for the next page.
+// Light or dark theme: applied immediately, stored in this browser and sent to the server for the next page.
 
-import {h, icon} from "../dom.js"
+import {h, icon} from "../core/element.js"
 
 const YEAR = 365 * 86400
 
@@ -15,8 +15,8 @@ export function themeButton(model) {
     button.title = dark ? "Light theme" : "Dark theme"
     button.setAttribute("aria-label", button.title)
   }
-  const kept = localStorage.getItem("bentho-theme") // cookies are the first thing people clear
-  if (!document.cookie.includes("bentho-theme=") && kept && kept !== model.theme) model.theme = kept
+  const stored = localStorage.getItem("bentho-theme") // a backup for deleted cookies
+  if (!document.cookie.includes("bentho-theme=") && stored && stored !== model.theme) model.theme = stored
   model.on("theme", apply)
   apply()
   return button

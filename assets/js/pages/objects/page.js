@@ -1,21 +1,23 @@
-// Objects: clusters of segments as cards of crops, with whom they are seen, where, in which scenes, and what points say.
+// The Objects page: cards of segment clusters, co-occurrence, shares by dive and image cluster, labelled points.
 
-import {h, icon, redraw, whileShown} from "./dom.js"
-import {count} from "./told.js"
-import {segmentCrop} from "./explore/wire.js"
-import {typing} from "./shell/keyboard.js"
-import {grid, stacks} from "./objects/charts.js"
-import {Viewer} from "./explore/viewer.js"
+import {h, icon, redraw, whileShown} from "../../core/element.js"
+import {count} from "../../core/format.js"
+import {group} from "../../core/group_words.js"
+import {segmentCrop} from "../../core/image_set_codec.js"
+import {termField} from "../../shared/term_field.js"
+import {typing} from "../../shell/keyboard.js"
+import {plotShelf} from "../../shared/plot_frame.js"
+import {Viewer} from "../../shared/viewer.js"
 
 const PAUSE = 250 // milliseconds after the last key before the cards are filtered
 
 export function render({model}) {
   const tell = (act, rest = {}) => model.send_msg({act, ...rest})
   const now = () => model.content
-  const head = h("header", {class: "head"}), tabs = h("div", {class: "tabs", role: "tablist", "aria-label": "What is shown"})
-  const tools = h("div", {class: "tools"}), body = h("div", {class: "part", role: "tabpanel", id: "part"}), known = h("datalist", {id: "objectterms"})
-  const find = finder(now, tell)
-  let crops = [], place = 0 // those of the card whose crop was opened
+  const head = h("header", {class: "head"}), tabs = h("div", {class: "tabs", role: "tablist", "aria-label": "Parts of the page"})
+  const tools = h("div", {class: "tools"}), body = h("div", {class: "part", role: "tabpanel", id: "part"})
+  const find = finder(now, tell), plots = plotShelf(model)
+  let crops = [], place = 0 // crops of the opened card, and the index of the opened one
   const viewer = new Viewer({
     step: (by) => (crops[place + by] ? come(place + by) : null), version: () => now().version, shown: () => {}, colour: () => "transparent",
     pin: (id) => { window.location.href = `/explore?run=${now().run}&pinned=${id}&order=likeness` }, run: () => now().run, accept: () => {},
@@ -31,11 +33,11 @@ export function render({model}) {
     viewer.overlaid = true
     viewer.open(come(at))
   }
-  const root = h("div", {class: "objectspage", "aria-busy": "true"}, head, tabs, tools, body, known, viewer.element)
+  const root = h("div", {class: "objectspage", "aria-busy": "true"}, head, tabs, tools, body, viewer.element)
 
   function draw() {
     const content = now()
-    if (content.gone) { body.replaceChildren(h("p", {class: "soft"}, "The run is gone. ", h("a", {href: "/objects"}, "Begin anew"))); return }
+    if (content.gone) { body.replaceChildren(h("p", {class: "soft"}, "The run was deleted. ", h("a", {href: "/objects"}, "Show another run"))); return }
     if (!content.run) { body.replaceChildren(h("p", {class: "soft"}, "Counting the segments…")); return }
     root.setAttribute("aria-busy", "false")
     root.dataset.part = content.part
@@ -47,8 +49,8 @@ export function render({model}) {
     if (!tools.childElementCount) tools.append(chooser(content, tell, "kind", "Which segments are shown"), chooser(content, tell, "order", "Order of the objects"), find.element)
     for (const select of tools.querySelectorAll("select")) select.value = content[select.name]
     find.show()
-    if (known.childElementCount !== content.terms.length) known.replaceChildren(...content.terms.map((value) => h("option", {value})))
-    DRAWN[content.part](body, content, tell, open)
+    DRAWN[content.part](body, content, tell, open, plots)
+    plots.prune()
   }
 
   whileShown(model, document, "keydown", (event) => {
@@ -79,10 +81,10 @@ function chooser(content, tell, name, title) {
   return select
 }
 
-// Stays as it is while the page is redrawn around it: nothing typed is lost.
+// Not redrawn with the page, so that typed text is not lost.
 function finder(now, tell) {
   let timer = null
-  const field = h("input", {type: "search", placeholder: "Name or number", "aria-label": "Find an object by its name or number"})
+  const field = h("input", {type: "search", placeholder: "Label or number", "aria-label": "Find an object by its label or number"})
   field.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(() => tell("word", {word: field.value}), PAUSE) })
   const show = () => { if (!field.matches(":focus")) field.value = now().word }
   return {element: field, show, focus: () => field.focus()}
@@ -91,7 +93,7 @@ function finder(now, tell) {
 // --- cards
 
 function cards(body, content, tell, open) {
-  if (!content.shown.length) { body.replaceChildren(h("p", {class: "soft"}, "No object has this name or number.")); return }
+  if (!content.shown.length) { body.replaceChildren(h("p", {class: "soft"}, "No object has this label or number.")); return }
   let list = body.querySelector(".objectcards")
   if (!list) { list = h("div", {class: "objectcards", role: "list"}); body.replaceChildren(list) }
   list.dataset.kind = content.kind
@@ -111,22 +113,19 @@ function cards(body, content, tell, open) {
 function objectCard(content, card, tell, open, key) {
   const dot = h("i", {class: "dot"})
   dot.style.background = card.colour
-  const field = h("input", {type: "text", list: "objectterms", autocomplete: "off", placeholder: card.holds ? "Name it otherwise" : "Name all its segments", "aria-label": `Name for object ${card.number}`})
-  const name = (event) => { event.preventDefault(); if (field.value.trim()) { tell("name", {object: card.number, word: field.value.trim()}); field.value = "" } }
-  const button = h("button", {class: "button", disabled: true}, "Name")
-  field.addEventListener("input", () => { button.disabled = !field.value.trim() })
+  const field = termField({title: `Label for object ${card.number}`, placeholder: card.holds ? "Change the label" : "Label all segments", choose: ({path}) => tell("name", {object: card.number, word: path})})
   const crop = ([image, segment], at) => h("button", {class: "near", title: `Segment ${segment} of image ${image}`, "aria-label": `Open image ${image}`, onclick: () => open(card.crops, at)},
     h("img", {src: segmentCrop(content.cut, image, segment, 96, content.version), alt: "", loading: "lazy", decoding: "async"}))
-  return h("article", {class: "card object", role: "listitem", "data-key": key, "data-number": card.number, "data-term": card.holds ? card.term : "", "aria-label": `${card.name}, ${count(card.segments)} segments in ${count(card.images)} images`},
+  return h("div", {class: "card object", role: "listitem", "data-key": key, "data-number": card.number, "data-term": card.holds ? card.term : "", "aria-label": `${card.name}, ${count(card.segments)} segments in ${count(card.images)} images`},
     h("header", {}, dot, h("h2", {title: card.name}, card.name), h("span", {class: "soft size", title: `${(100 * card.share).toFixed(1)} % of all segments`}, `${count(card.segments)} segments · ${count(card.images)} images`)),
     h("div", {class: "cropgrid"}, card.crops.map(crop)), bars(card), named(card),
-    h("form", {onsubmit: name}, field, button),
+    h("div", {class: "naming"}, field.element, h("button", {class: "button", onpointerdown: (event) => event.preventDefault(), onclick: field.submit}, "Label")),
     h("div", {class: "acts"}, h("a", {class: "button", href: `/explore?run=${content.run}&object=${card.number}`}, icon("image_search"), "Images with it")))
 }
 
 function bars(card) {
   const most = Math.max(...card.dives.map(([, share]) => share), 1e-9)
-  return h("div", {class: "dives", role: "img", title: "Share of each dive", "aria-label": `Share of each dive: ${card.dives.map(([dive, share]) => `${dive} ${(100 * share).toFixed(1)} %`).join(", ")}`}, card.dives.map(([dive, share]) => {
+  return h("div", {class: "dives", role: "img", title: `Share of each ${group()}`, "aria-label": `Share of each ${group()}: ${card.dives.map(([dive, share]) => `${dive} ${(100 * share).toFixed(1)} %`).join(", ")}`}, card.dives.map(([dive, share]) => {
     const bar = h("i", {title: `${dive}: ${(100 * share).toFixed(1)} %`})
     bar.style.height = `${share > 0.0005 ? Math.max(2, (22 * share) / most) : 0}px`
     bar.style.background = card.colour
@@ -135,48 +134,37 @@ function bars(card) {
 }
 
 function named(card) {
-  if (!card.named) return h("p", {class: "soft state"}, "Not named yet")
-  return h("p", {class: "state"}, `${(100 * card.named).toFixed(0)} % of its segments named`, card.agreeing < 0.995 ? `, of these ${(100 * card.agreeing).toFixed(0)} % ${card.term}` : ` ${card.term}`)
+  if (!card.named) return h("p", {class: "soft state"}, "Not labelled yet")
+  return h("p", {class: "state"}, `${(100 * card.named).toFixed(0)} % of its segments labelled`, card.agreeing < 0.995 ? `, of these ${(100 * card.agreeing).toFixed(0)} % ${card.term}` : ` ${card.term}`)
 }
 
-// --- charts
+// --- plots
 
-function together(body, content, tell) {
-  const {order, ratio, both, each, images, left_out} = content.shown
-  const label = (at) => content.names[order[at]]
-  const chance = (line, column) => (each[line] * each[column]) / Math.max(images, 1)
-  const say = (line, column) => (line === column ? `${label(line)}: in ${count(each[line])} images` : `${label(line)} and ${label(column)}: ${count(both[line][column])} images, by chance ${count(chance(line, column))}`)
-  body.replaceChildren(h("section", {class: "card pad"}, h("h2", {}, "Seen together in one image"),
-    h("p", {class: "soft"}, "Objects that keep the same company stand side by side. A cell leads to the images that show both.", left_out ? ` The ${count(left_out)} rarest objects are left out.` : ""),
-    h("p", {class: "scale"}, h("i", {class: "rarely"}), "an eighth as often as by chance", h("i", {class: "evenly"}), "as often", h("i", {class: "often"}), "eight times as often"),
-    grid({rows: order.map((number) => ({name: content.names[number], colour: content.colours[number]})), columns: order.map((number) => ({name: content.names[number], colour: content.colours[number], short: String(number)})),
-      cell: (line, column) => ({way: line === column ? "self" : ratio[line][column] < 0 ? "rarely" : "often", strength: Math.min(Math.abs(ratio[line][column]) / 3, 1), title: say(line, column),
-        href: line === column ? `/explore?run=${content.run}&object=${order[line]}` : `/explore?run=${content.run}&object=${order[line]},${order[column]}`}), label: "Objects seen together"})))
+// Each plot is drawn once; the frame of the same plot stays in the page when the content comes again.
+function plotPart(body, name, heading, text, height, {content, plots}) {
+  const query = {run: content.run}
+  const figure = plots.frame(name, {query, stamp: JSON.stringify(content.names), height, label: heading})
+  redraw(body, h("section", {class: "card pad"}, h("h2", {}, heading), h("p", {class: "soft"}, text, " Click a part, or draw a box around several, to open their images in Explore."), figure))
 }
 
-function dives(body, content) {
-  const {rows, columns, shares} = content.shown
-  const most = Math.max(...shares.flat(), 1e-9)
-  body.replaceChildren(h("section", {class: "card pad"}, h("h2", {}, "Share of every object in every dive"),
-    h("p", {class: "soft"}, `Of the segments of the dive; dark is much, at most ${(100 * most).toFixed(0)} %. A cell leads to the images of the dive that show the object.`),
-    grid({rows: rows.map(([, name]) => ({name})), columns: columns.map((number) => ({name: content.names[number], colour: content.colours[number], short: String(number)})),
-      cell: (line, column) => ({way: "much", strength: Math.sqrt(shares[line][column] / most), title: `${rows[line][1]}, ${content.names[columns[column]]}: ${(100 * shares[line][column]).toFixed(1)} %`,
-        href: `/explore?run=${content.run}&dive=${rows[line][0]}&object=${columns[column]}`}), label: "Objects in dives"})))
+function together(body, content, tell, open, plots) {
+  const {left_out, objects} = content.shown
+  plotPart(body, "cooccurrence", "Seen together in one image", `Objects with similar co-occurrence are side by side.${left_out ? ` The ${count(left_out)} rarest objects are not shown.` : ""}`, Math.min(160 + 20 * objects, 900), {content, plots})
 }
 
-function scenes(body, content) {
-  const {rows, shares} = content.shown
-  body.replaceChildren(h("section", {class: "card pad"}, h("h2", {}, "What image clusters are made of"),
-    h("p", {class: "soft"}, "Shares of the objects among the segments of each image cluster, the largest cluster first."),
-    stacks({rows: rows.map(([number, size], at) => ({name: `Cluster ${number}`, note: `${count(size)} images`, href: `/explore?run=${content.run}&cluster=${number}`, shares: shares[at]})), names: content.names, colours: content.colours,
-      href: (row, object) => `/explore?run=${content.run}&cluster=${rows[row][0]}&object=${object}`})))
+function dives(body, content, tell, open, plots) {
+  plotPart(body, "objects-by-dive", `Share of every object in every ${group()}`, `Share of the segments of the ${group()}.`, Math.min(160 + 20 * content.shown.rows, 900), {content, plots})
+}
+
+function scenes(body, content, tell, open, plots) {
+  plotPart(body, "objects-by-cluster", "Objects in image clusters", "Shares of the objects among the segments of each image cluster, the largest cluster first.", Math.min(130 + 26 * content.shown.rows, 900), {content, plots})
 }
 
 function points(body, content) {
   const {shown} = content
   if (!shown.points) {
-    body.replaceChildren(h("section", {class: "card pad"}, h("h2", {}, "No labelled points"), h("p", {}, "Points counted by hand, in CoralNet or CPCe, tell how well objects agree with what people call things."),
-      h("a", {class: "button main", href: "/labels?part=files"}, "Import labels")))
+    body.replaceChildren(h("section", {class: "card pad"}, h("h2", {}, "No labelled points"), h("p", {}, "Points labelled by hand, in CoralNet or CPCe, show how well objects agree with labels."),
+      h("a", {class: "button main", href: "/labels?part=import"}, "Import labels")))
     return
   }
   const line = (row) => {
@@ -189,8 +177,8 @@ function points(body, content) {
     })
     return h("tr", {}, h("th", {scope: "row"}, dot, content.names[row.number]), h("td", {class: "number"}, count(row.points)), h("td", {}, row.points ? `${row.term}, ${(100 * row.share).toFixed(0)} %` : "no point"), cells, shown.more ? h("td", {class: "number soft"}, row.rest ? count(row.rest) : "") : null)
   }
-  body.replaceChildren(h("section", {class: "card pad"}, h("h2", {}, "What labelled points say of the objects they lie on"),
-    h("p", {class: "soft"}, `${count(shown.points)} points on segments of this run; V-measure of objects and terms ${shown.v_measure.toFixed(3)} (1: each object one term and each term one object).`, shown.missed ? ` ${count(shown.missed)} points lie on images without segments here.` : ""),
+  body.replaceChildren(h("section", {class: "card pad"}, h("h2", {}, "Labelled points on objects"),
+    h("p", {class: "soft"}, `${count(shown.points)} points on segments of this run; V-measure of objects and terms ${shown.v_measure.toFixed(3)} (1: each object has one term and each term one object).`, shown.missed ? ` ${count(shown.missed)} points are on images without segments in this run.` : ""),
     h("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": "Objects by terms of points"}, h("table", {class: "agreement"}, h("thead", {}, h("tr", {}, h("th", {scope: "col"}, "Object"), h("th", {scope: "col", class: "number"}, "Points"), h("th", {scope: "col"}, "Mostly"),
       shown.terms.map((term) => h("th", {scope: "col", class: "turned"}, h("span", {}, term))), shown.more ? h("th", {scope: "col", class: "turned"}, h("span", {}, `${shown.more} more`)) : null)), h("tbody", {}, shown.rows.map(line))))))
 }
