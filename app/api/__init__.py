@@ -1,38 +1,63 @@
-"""REST, version 1, described at /api/v1/openapi.json; and the images and thumbnails that pages show."""
+"""The REST API, version 1, described at /api/v1/openapi.json, and the files that pages load."""
 
 from fastapi import FastAPI
 
-from app.api import (
-    assets,
+from benthoscope.app.api import (
+    catalog,
     crowd,
     explore,
-    health,
     images,
     jobs,
+    label_edits,
     labels,
     library,
-    people,
+    live,
+    memories,
+    plots,
+    predictions,
     runs,
-    search,
-    segments,
-    thumbnails,
-    water,
+    static_files,
 )
-from app.api.memory import Memory
-from app.api.rates import Permits
+from benthoscope.app.api.common import Permits
+from benthoscope.app.session.cache import Memory
 
-DESCRIPTION = """Everything a script needs: images, dives, runs, clusters, labels and jobs.
+DESCRIPTION = """Access for scripts to images, dives, runs, clusters, labels and jobs.
 
 Send the token of the server as `Authorization: Bearer TOKEN`. Errors are `{"error": {"where", "what", "remedy"}}`.
 """
 PREFIX = "/api/v1"
+UNDER_PREFIX = (
+    library.router,
+    images.router,
+    runs.router,
+    predictions.router,
+    plots.router,
+    jobs.router,
+    live.router,
+    library.people_router,
+    explore.search_router,
+    explore.router,
+    images.segments_router,
+    labels.router,
+    label_edits.router,
+    memories.router,
+    catalog.router,
+    crowd.router,
+    images.water_router,
+)
+AT_THE_ROOT = (
+    static_files.health_router,
+    images.thumbnails_router,
+    images.pictures,
+    static_files.router,
+    crowd.pages,
+)
 
 
 def include(api: FastAPI) -> None:
-    """Adds every route; a new part of the interface is a module with a router and one word here."""
+    """Add every route."""
     api.state.crowd_permits, api.state.crowd_memory = Permits(), Memory()
-    for part in (library, images, runs, jobs, people, search, explore, segments, labels, crowd, water):
-        api.include_router(part.router, prefix=PREFIX)
-    for part in (health.router, thumbnails.router, segments.pictures, assets.router):
-        api.include_router(part)
-    api.include_router(crowd.pages)
+    for router in UNDER_PREFIX:
+        api.include_router(router, prefix=PREFIX)
+    for router in AT_THE_ROOT:
+        api.include_router(router)

@@ -1,13 +1,14 @@
-"""Clustering runs, their clusters and how two of them agree."""
+"""Routes of runs: parameters, clusters, levels and arrays."""
 
 from typing import Any
 
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from app.api.failures import missing
-from app.api.needs import State
-from engine.workspace import Run
+from benthoscope.app.api.common import Integer, State, not_found
+from benthoscope.engine.jobs.cluster.exemplars import read_exemplars
+from benthoscope.engine.jobs.cluster.levels import splits
+from benthoscope.engine.workspace import Run
 
 router = APIRouter(tags=["runs"])
 ARRAYS = {"image_ids": "<i8", "labels": "<i4", "probability": "<f4"}
@@ -16,34 +17,61 @@ ARRAYS = {"image_ids": "<i8", "labels": "<i4", "probability": "<f4"}
 @router.get("/runs")
 def runs(app: State) -> list[dict[str, Any]]:
     """All runs, oldest first."""
-    return [in_short(run) for run in app.workspace.runs.all()]
+    return [_listed(run) for run in app.workspace.runs.all()]
 
 
 @router.get("/runs/{run_id}")
-def run(run_id: int, app: State) -> dict[str, Any]:
+def run(run_id: Integer, app: State) -> dict[str, Any]:
     """One run with its parameters and its provenance."""
-    found = app.workspace.runs.get(run_id)
-    return {**in_short(found), "parameters": dict(found.parameters), "provenance": dict(found.provenance)}
+    stored = app.workspace.runs.get(run_id)
+    return {**_listed(stored), "parameters": dict(stored.parameters), "provenance": dict(stored.provenance)}
 
 
 @router.get("/runs/{run_id}/clusters")
-def clusters(run_id: int, app: State) -> list[dict[str, Any]]:
+def clusters(run_id: Integer, app: State) -> list[dict[str, Any]]:
     """The clusters of a run with their sizes."""
     app.workspace.runs.get(run_id)
-    return [{"number": found.number, "size": found.size, "level": found.level, "summary": dict(found.summary or {})}
-            for found in app.workspace.runs.clusters(run_id)]
+    return [
+        {"number": cluster.number, "size": cluster.size, "level": cluster.level, "summary": dict(cluster.summary or {})}
+        for cluster in app.workspace.runs.clusters(run_id)
+    ]
+
+
+@router.get("/runs/{run_id}/levels")
+def levels(run_id: Integer, app: State) -> dict[str, Any]:
+    """The finer and coarser levels of a run, the coarsest first, and which clusters each cluster splits into."""
+    family = app.workspace.runs.levels(app.workspace.runs.get(run_id))
+    return {
+        "levels": {
+            level: {"run": run.id, "clusters": run.summary.get("clusters"), "current": run.current}
+            for level, run in family.items()
+        },
+        "splits": splits(app.workspace, app.workspace.runs.get(run_id)),
+    }
+
+
+@router.get("/runs/{run_id}/exemplars")
+def exemplars(run_id: Integer, app: State) -> list[dict[str, Any]]:
+    """The ids of the images that stand for each cluster, the most representative first.
+
+    A job of the kind `exemplars` chooses them: POST /jobs with {"kind": "exemplars", "parameters": {"run": run_id}}.
+    """
+    table = read_exemplars(app.workspace.runs.get(run_id))
+    if table is None:
+        raise not_found(f"run {run_id}", "has no exemplars yet", "queue a job of the kind 'exemplars'")
+    return [{"cluster": number, "images": row[row >= 0].tolist()} for number, row in enumerate(table)]
 
 
 @router.get("/runs/{run_id}/arrays/{name}", response_class=Response)
-def array(run_id: int, name: str, app: State) -> Response:
-    """One value an image as little-endian numbers: `image_ids` int64, `labels` int32, `probability` float32."""
+def array(run_id: Integer, name: str, app: State) -> Response:
+    """One value for each image as little-endian numbers: `image_ids` int64, `labels` int32, `probability` float32."""
     if name not in ARRAYS:
-        raise missing(f"run {run_id}", f"no array '{name}'", f"choose one of {', '.join(ARRAYS)}")
-    found = app.workspace.runs.get(run_id).array(name)
-    return Response(found.astype(ARRAYS[name]).tobytes(), media_type="application/octet-stream",
-                    headers={"x-dtype": ARRAYS[name]})
+        raise not_found(f"run {run_id}", f"has no array '{name}'", f"choose one of {', '.join(ARRAYS)}")
+    values = app.workspace.runs.get(run_id).array(name)
+    return Response(
+        values.astype(ARRAYS[name]).tobytes(), media_type="application/octet-stream", headers={"x-dtype": ARRAYS[name]}
+    )
 
 
-def in_short(run: Run) -> dict[str, Any]:
-    return {"id": run.id, "name": run.name, "model": run.model, "features": run.features, "current": run.current,
-            "created_at": run.created_at, "summary": dict(run.summary)}
+def _listed(run: Run) -> dict[str, Any]:
+    return {**run.facts(), "summary": dict(run.summary)}

@@ -1,27 +1,44 @@
-"""`benthoscope init`, `status` and `relink`."""
+"""`benthoscope init`, `status`, `relink` and `problems`: create a workspace and see what is in it."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.commands.terminal import JsonOption, WorkspaceOption, opened, run_job, show, size_told
+from benthoscope.app.commands.terminal import (
+    JsonOption,
+    WorkspaceOption,
+    counted,
+    format_size,
+    open_workspace,
+    run_job,
+    show,
+    styled,
+    text_table,
+)
+from benthoscope.engine.problems import Problem
 
 if TYPE_CHECKING:
-    from engine.workspace import Workspace
+    from benthoscope.engine.workspace import Workspace
 
 
 def init(
-    name: Annotated[Path, typer.Argument(help="Folder of the new workspace; .benthos is added.", metavar="NAME")],
-    title: Annotated[str | None, typer.Option(help="A name to show; by default that of the folder.")] = None,
-    database: Annotated[str | None, typer.Option(
-        metavar="URL", help="Keep the catalogue in PostgreSQL: postgresql://user@host/name. By default in the folder.",
-    )] = None,
+    name: Annotated[
+        Path, typer.Argument(help="Folder of the new workspace; the ending .benthos is added.", metavar="NAME")
+    ],
+    title: Annotated[str | None, typer.Option(help="Name to show (default: the name of the folder).")] = None,
+    database: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Store the catalogue in PostgreSQL: postgresql://user@host/name (default: in the folder).",
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make an empty workspace.
+    """Create an empty workspace.
 
-    Images stay where they are; a workspace holds references, thumbnails, features, clusterings and labels.
+    Images stay where they are. A workspace contains references to them, thumbnails, features, clusterings and labels.
 
     Examples:
 
@@ -29,15 +46,19 @@ def init(
 
         benthoscope init lab --database postgresql://bentho@server/reefs
     """
-    from engine.workspace import Workspace
+    from benthoscope.engine.workspace import Workspace
 
-    with Workspace.create(name, name=title, database=database) as made:
-        result = {"workspace": str(made.folder), "name": made.name}
-    show(result, as_json, lambda made: f"Made {made['workspace']}\nNext: benthoscope import FOLDER --workspace {name}")
+    with Workspace.create(name, name=title, database=database) as created:
+        result = {"workspace": str(created.folder), "name": created.name}
+    show(
+        result,
+        as_json,
+        lambda facts: f"Created {facts['workspace']}\nNext: benthoscope import FOLDER --workspace {name}",
+    )
 
 
 def status(workspace: WorkspaceOption = None, as_json: JsonOption = False) -> None:
-    """Show what a workspace holds.
+    """Show the images, features, runs and labels of a workspace.
 
     Examples:
 
@@ -45,20 +66,22 @@ def status(workspace: WorkspaceOption = None, as_json: JsonOption = False) -> No
 
         benthoscope status --workspace scott-reef --json
     """
-    with opened(workspace) as found:
-        show(describe(found), as_json, _status_text)
+    with open_workspace(workspace) as opened_workspace:
+        show(describe(opened_workspace), as_json, _status_text)
 
 
 def relink(
-    folder: Annotated[Path, typer.Argument(help="Where the images are now.")],
-    root: Annotated[int | None, typer.Option(help="Number of the folder that moved, as `status` shows it.")] = None,
+    folder: Annotated[Path, typer.Argument(help="Folder that contains the images now.")],
+    root: Annotated[
+        int | None, typer.Option(help="Number of the folder that moved; `status` shows it if images are missing.")
+    ] = None,
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Find images again after their folder moved.
 
-    Files are found by name and size; those that were renamed, by their content. Nothing is changed unless at least
-    one image is found.
+    Files are recognised by name and size, renamed files by their content. Nothing changes unless at least one image is
+    found.
 
     Examples:
 
@@ -66,86 +89,170 @@ def relink(
 
         benthoscope relink /media/disk2/dives --root 3
     """
-    with opened(workspace) as found:
-        result = run_job(found, "relink", {"folder": str(folder.absolute()), "root": root}, as_json=as_json)
+    with open_workspace(workspace) as opened_workspace:
+        result = run_job(opened_workspace, "relink", {"folder": str(folder.absolute()), "root": root}, as_json=as_json)
     show(result, as_json, _relink_text)
 
 
 def describe(workspace: "Workspace") -> dict[str, Any]:
-    """What `status` shows, as plain values."""
-    from engine.jobs import JobQueue
+    """Return the values that `status` prints."""
+    from benthoscope.engine.jobs import JobQueue
 
-    summaries = workspace.library.summaries()
     return {
         "workspace": str(workspace.folder),
         "name": workspace.name,
         "database": workspace.catalogue.dialect,
         "size": sum(path.stat().st_size for path in workspace.folder.rglob("*") if path.is_file()),
         "images": workspace.library.count_images(),
-        "collections": [
-            {"name": collection.name, "kind": collection.kind, "groups": [
-                {"name": found.group.name, "images": found.images, "first": found.first_taken, "last": found.last_taken,
-                 "depth": found.depth, "bounds": found.bounds}
-                for found in summaries if found.group.collection_id == collection.id]}
-            for collection in workspace.library.collections()],
+        "collections": _collection_facts(workspace),
         "roots": [vars(root) for root in workspace.library.roots()],
         "features": [_feature_facts(workspace, name) for name in workspace.features.names()],
-        "runs": [{"id": run.id, "name": run.name, "model": run.model, "current": run.current, **run.summary}
-                 for run in workspace.runs.all()],
+        "runs": [
+            {"id": run.id, "name": run.name, "model": run.model, "current": run.current, **run.summary}
+            for run in workspace.runs.all()
+        ],
+        "read_only": workspace.read_only,
+        "alarms": [
+            str(problem)
+            for problem in (workspace.lost_catalogue(), *workspace.features.unreadable().values())
+            if problem
+        ],
         "labels": len(workspace.labels.current()[0]),
         "problems": len(workspace.library.problems()),
-        "duplicates": sum(len(same) - 1 for same in workspace.library.duplicates()),
+        "duplicates": workspace.library.count_copies(),
         "jobs": [{"id": job.id, "title": job.title, "state": job.state} for job in JobQueue(workspace).unfinished()],
     }
 
 
+def _collection_facts(workspace: "Workspace") -> list[dict[str, Any]]:
+    summaries = workspace.library.summaries()
+    return [
+        {
+            "name": collection.name,
+            "kind": collection.kind,
+            "groups": [
+                {
+                    "name": summary.group.name,
+                    "images": summary.images,
+                    "first": summary.first_taken,
+                    "last": summary.last_taken,
+                    "depth": summary.depth,
+                    "bounds": summary.bounds,
+                }
+                for summary in summaries
+                if summary.group.collection_id == collection.id
+            ],
+        }
+        for collection in workspace.library.collections()
+    ]
+
+
 def _feature_facts(workspace: "Workspace", name: str) -> dict[str, Any]:
-    found = workspace.features.open(name).sidecar
-    return {"name": name, "level": found.level, "images": found.images, "rows": found.rows, "width": found.width}
+    features = workspace.features.open(name)
+    sidecar = features.sidecar
+    return {
+        "name": name,
+        "stale": len(workspace.stale_images(features)),
+        "level": sidecar.level,
+        "images": sidecar.images,
+        "rows": sidecar.rows,
+        "width": sidecar.width,
+    }
 
 
-def _status_text(found: dict[str, Any]) -> Any:
+def _status_text(facts: dict[str, Any]) -> Any:
     from rich.console import Group
-    from rich.markup import escape
+    from rich.text import Text
 
-    lines = [f"[bold]{escape(found['name'])}[/bold]  {escape(found['workspace'])}",
-             f"{found['images']:,} images, {found['labels']:,} labelled; {size_told(found['size'])} on disk, "
-             f"catalogue in {found['database']}"]
-    if not found["images"]:
+    lines: list[Any] = [
+        Text.assemble((facts["name"], "bold"), f"  {facts['workspace']}"),
+        f"{facts['images']:,} images, {facts['labels']:,} labelled; {format_size(facts['size'])} on disk, "
+        f"catalogue in {facts['database']}",
+    ]
+    lines += [styled(alarm, "red") for alarm in facts["alarms"]]
+    if facts["read_only"]:
+        lines.append(styled("Read-only: the folder is not writable", "yellow"))
+    if not facts["images"] and not facts["alarms"]:
         lines.append("Next: benthoscope import FOLDER")
-    lines += [f"[red]Missing folder {root['id']}: {escape(root['path'])}[/red] (benthoscope relink NEW-FOLDER "
-              f"--root {root['id']})" for root in found["roots"] if not root["present"]]
-    if found["problems"]:
-        lines.append(f"{found['problems']:,} files could not be used (benthoscope problems)")
-    if found["duplicates"]:
-        lines.append(f"{found['duplicates']:,} images are copies of others")
-    lines += [f"Features {features['name']}: {features['images']:,} images, {features['rows']:,} rows of "
-              f"{features['width']}" for features in found["features"]]
-    lines += [f"Run {run['id']} {escape(run['name'])}: {run['model']}" for run in found["runs"]]
-    lines += [f"Job {job['id']} {job['title']}: {job['state']}" for job in found["jobs"]]
-    return Group(*lines, *([_groups_table(found)] if found["collections"] else []))
+    lines += [
+        Text.assemble(
+            (f"Missing folder {root['id']}: {root['path']}", "red"),
+            f" (benthoscope relink NEW-FOLDER --root {root['id']})",
+        )
+        for root in facts["roots"]
+        if not root["present"]
+    ]
+    if facts["problems"]:
+        lines.append(f"{counted(facts['problems'], 'file')} cannot be used (benthoscope problems)")
+    if facts["duplicates"]:
+        lines.append(f"{facts['duplicates']:,} images are copies of others")
+    lines += [
+        f"Features {features['name']}: {features['images']:,} images, {features['rows']:,} rows of {features['width']}"
+        for features in facts["features"]
+    ]
+    lines += [
+        Text.assemble(
+            (f"{counted(features['stale'], 'image file')} replaced after {features['name']} described them", "yellow"),
+            " (benthoscope features --repair)",
+        )
+        for features in facts["features"]
+        if features["stale"]
+    ]
+    lines += [f"Run {run['id']} {run['name']}: {run['model']}" for run in facts["runs"]]
+    lines += [f"Job {job['id']} {job['title']}: {job['state']}" for job in facts["jobs"]]
+    return Group(*lines, *([_groups_table(facts)] if facts["collections"] else []))
 
 
-def _groups_table(found: dict[str, Any]) -> Any:
-    from rich.table import Table
-
-    headings = ("Collection", "Dive or album", "Images", "First image (UTC)", "Depth (m)")
-    table = Table(*headings, box=None, header_style="bold")
+def _groups_table(facts: dict[str, Any]) -> Any:
+    rows = [
+        (
+            collection["name"],
+            group["name"],
+            f"{group['images']:,}",
+            _format_time(group["first"]),
+            "{:.0f} to {:.0f}".format(*group["depth"]) if group["depth"] else "",
+        )
+        for collection in facts["collections"]
+        for group in collection["groups"]
+    ]
+    table = text_table(("Collection", "Dive or album", "Images", "First image (UTC)", "Depth (m)"), rows)
     table.columns[2].justify = "right"
-    for collection in found["collections"]:
-        for group in collection["groups"]:
-            depth = "{:.0f} to {:.0f}".format(*group["depth"]) if group["depth"] else ""
-            table.add_row(collection["name"], group["name"], f"{group['images']:,}", _moment(group["first"]), depth)
     return table
 
 
-def _moment(seconds: float | None) -> str:
+def _format_time(seconds: float | None) -> str:
     from datetime import UTC, datetime
 
     return "" if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M")
 
 
-def _relink_text(result: dict[str, Any]) -> str:
-    told = f"{result['found']:,} images found in {result['to']}"
-    told += f", {result['renamed']:,} of them under another name" if result["renamed"] else ""
-    return told + (f"; [red]{result['missing']:,} are still missing[/red]" if result["missing"] else "")
+def _relink_text(result: dict[str, Any]) -> Any:
+    from rich.text import Text
+
+    text = f"{result['found']:,} images found in {result['to']}"
+    text += f", {result['renamed']:,} of them under another name" if result["renamed"] else ""
+    missing = (f"; {result['missing']:,} are still missing" if result["missing"] else "", "red")
+    return Text.assemble(text, missing)
+
+
+def problems(
+    source: Annotated[str | None, typer.Argument(help="Only the problems of this import.")] = None,
+    workspace: WorkspaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the files that could not be imported, with the reason and a remedy, and the copies of images.
+
+    Example:
+
+        benthoscope problems --json > problems.json
+    """
+    with open_workspace(workspace) as opened_workspace:
+        listed = [vars(problem) for problem in opened_workspace.library.problems(source)]
+        copies = [[image.path for image in same] for same in opened_workspace.library.duplicates()]
+    show({"problems": listed, "copies": copies}, as_json, _problems_text)
+
+
+def _problems_text(result: dict[str, Any]) -> str:
+    lines = [str(Problem(**problem)) for problem in result["problems"]]
+    lines += [f"Copies of one image: {', '.join(paths)}" for paths in result["copies"]]
+    return "\n".join(lines) or "No problems."

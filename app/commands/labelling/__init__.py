@@ -1,0 +1,1 @@
+"""Commands about labels, suggestions, cover and the crowd."""

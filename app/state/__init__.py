@@ -1,1 +1,0 @@
-"""View models: what can be shown and done, without widgets, so that tests need no browser."""
