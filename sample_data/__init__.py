@@ -1,10 +1,10 @@
-"""Synthetic campaigns and albums whose truth is known, and the small ones that come with the program."""
+"""Synthetic campaigns and albums with known truth, and the small samples that are part of the program."""
 
-from sample_data.photo_albums import make_albums
-from sample_data.shipped import albums_path, campaign_path
-from sample_data.survey import make_campaign
-from sample_data.truth import ImageTruth, PointLabel, Truth, read_truth
-from sample_data.writing import FolderInUse, UnusableSettings
+from benthoscope.sample_data.photographs.photo_albums import make_albums
+from benthoscope.sample_data.shipped import albums_path, campaign_path
+from benthoscope.sample_data.survey import make_campaign
+from benthoscope.sample_data.truth import ImageTruth, PointLabel, Truth, read_truth
+from benthoscope.sample_data.writing import FolderInUse, UnusableSettings
 
 __all__ = [
     "FolderInUse",

@@ -1,4 +1,4 @@
-"""The fields one process keeps ready, so that an image costs crops and not Fourier transforms."""
+"""Random fields that a process computes once, so that an image needs only crops and no Fourier transforms."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,15 +6,15 @@ from functools import cached_property
 
 import numpy as np
 
-from sample_data.noise import cells, fractal, standard
+from benthoscope.sample_data.noise import cells, fractal, standard
 
-PIXELS_PER_METRE = 200  # of a scene at scale 1: 320 pixels show 1.6 m of ground from 2 m above
-SIDE = 1024             # pixels of a field at scale 1; twice the widest canvas, so that crops differ
+PIXELS_PER_METRE = 200  # pixels per metre of a scene at scale 1: 320 pixels show 1.6 m of ground from 2 m above
+SIDE = 1024  # pixels of a field at scale 1; twice the widest canvas, so that crops differ
 
 
 @dataclass(frozen=True)
 class Bank:
-    """Fields for scenes `scale` times finer than 200 pixels to the metre, all following from one seed."""
+    """Fields for scenes that are `scale` times finer than 200 pixels per metre, all derived from one seed."""
 
     seed: int
     scale: float = 1.0
@@ -24,7 +24,7 @@ class Bank:
         return 2048 if self.scale > 1.4 else SIDE
 
     def length(self, metres: float) -> float:
-        """Pixels of so many metres."""
+        """Return a length in metres in pixels."""
         return metres * PIXELS_PER_METRE * self.scale
 
     @cached_property
@@ -44,7 +44,7 @@ class Bank:
 
     @cached_property
     def drift(self) -> np.ndarray:
-        """Slow changes over a metre or so."""
+        """Slow changes over about a metre."""
         return self._fractal(4, 2.2, longest=1.2, shortest=0.12)
 
     @cached_property
@@ -88,11 +88,11 @@ class Bank:
 
     @cached_property
     def static(self) -> np.ndarray:
-        """Noise of a sensor, three channels that belong together in part."""
+        """Sensor noise with three partly correlated channels."""
         rng = self._rng(11)
         common = rng.standard_normal((self.side, self.side, 1), dtype=np.float32)
-        own = rng.standard_normal((self.side, self.side, 3), dtype=np.float32)
-        return np.float32(0.75) * common + np.float32(0.55) * own
+        own_noise = rng.standard_normal((self.side, self.side, 3), dtype=np.float32)
+        return np.float32(0.75) * common + np.float32(0.55) * own_noise
 
     def _fractal(self, number: int, slope: float, *, longest: float, shortest: float) -> np.ndarray:
         waves = {"longest": self.length(longest), "shortest": max(2.0, self.length(shortest))}
@@ -104,7 +104,7 @@ class Bank:
         return (np.sqrt(1 - (1 - within) ** 2) * (0.55 + 0.45 * tone)).astype(np.float32)
 
     def _cells(self, number: int, width: float, *, bend: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Cells whose straight walls are bent by so many widths."""
+        """Return cells whose straight borders are bent by this many widths."""
         pixels = self.length(width)
         rng = self._rng(number)
         waves = {"longest": 1.8 * pixels, "shortest": 0.45 * pixels}
@@ -122,7 +122,7 @@ Crop = Callable[[np.ndarray], np.ndarray]
 
 
 def crop(side: int, shape: tuple[int, int], rng: np.random.Generator) -> Crop:
-    """One random window, turned over at random: the same for every field it is asked of, so that they fit."""
-    top, left = (int(rng.integers(0, side - n + 1)) for n in shape)
+    """Return one random window with a random flip, which can be applied to several fields so that they match."""
+    top, first_column = (int(rng.integers(0, side - n + 1)) for n in shape)
     down, right = (int(step) for step in rng.choice((-1, 1), 2))
-    return lambda field: field[top : top + shape[0], left : left + shape[1]][::down, ::right]
+    return lambda field: field[top : top + shape[0], first_column : first_column + shape[1]][::down, ::right]

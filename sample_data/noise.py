@@ -1,4 +1,4 @@
-"""Random fields that wrap round at their edges; the stuff that every painted surface is made of."""
+"""Periodic random fields, the basis of all painted surfaces."""
 
 import numpy as np
 
@@ -19,7 +19,7 @@ def fractal(side: int, slope: float, rng: np.random.Generator, *, longest: float
 
 
 def standard(field: np.ndarray) -> np.ndarray:
-    """The field with mean 0 and deviation 1, float32."""
+    """Return the field with mean 0 and deviation 1, float32."""
     return ((field - field.mean()) / field.std()).astype(np.float32)
 
 
@@ -31,15 +31,15 @@ def cells(side: int, width: int, rng: np.random.Generator) -> tuple[np.ndarray, 
     count = max(side // width, 3)
     jitter = rng.uniform(0.12, 0.88, (2, count, count)).astype(np.float32)
     tones = rng.random((count, count), dtype=np.float32)
-    place = (np.arange(side, dtype=np.float32) + 0.5) * (count / side)
-    home = place.astype(int)
+    positions = (np.arange(side, dtype=np.float32) + 0.5) * (count / side)
+    home = positions.astype(int)
     first, second = (np.full((side, side), 9, np.float32) for _ in range(2))
     tone = np.zeros((side, side), np.float32)
     for dy in (-1, 0, 1):
         for dx in (-1, 0, 1):
             rows, columns = (home + dy)[:, None], (home + dx)[None]
             cell = (rows % count, columns % count)
-            away = np.hypot(rows + jitter[0][cell] - place[:, None], columns + jitter[1][cell] - place[None])
+            away = np.hypot(rows + jitter[0][cell] - positions[:, None], columns + jitter[1][cell] - positions[None])
             nearer = away < first
             second = np.where(nearer, first, np.minimum(second, away))
             first, tone = np.where(nearer, away, first), np.where(nearer, tones[cell], tone)

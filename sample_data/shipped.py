@@ -1,14 +1,14 @@
-"""The samples that come with the program: small, complete, ready to be imported."""
+"""The samples that are part of the program: small, complete, ready to import."""
 
 from importlib.resources import files
 from pathlib import Path
 
 
 def campaign_path() -> Path:
-    """The folder of a campaign of six dives."""
-    return Path(str(files("sample_data") / "campaign"))
+    """Return the folder of a campaign of six dives."""
+    return Path(str(files("benthoscope.sample_data") / "campaign"))
 
 
 def albums_path() -> Path:
-    """The folder of four photo albums."""
-    return Path(str(files("sample_data") / "albums"))
+    """Return the folder of four photo albums."""
+    return Path(str(files("benthoscope.sample_data") / "albums"))

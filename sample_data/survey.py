@@ -1,4 +1,4 @@
-"""A campaign of AUV dives on disk: images, track files, truth."""
+"""A campaign of AUV dives on disk: images, track files and truth."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,17 +8,29 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
 
-from sample_data import truth
-from sample_data.dives import MASK, NONE, POINTS, Dive, Frame, plan
-from sample_data.studio import Size, studio
-from sample_data.things import Thing
-from sample_data.tracks_csv import track_file
-from sample_data.truth import ImageTruth, PointLabel, Truth, csv_text, read_truth, table
-from sample_data.water import Water
-from sample_data.writing import UNFINISHED, Batch, OnStep, Pressed, Recipe, claim, finish, jpeg, nothing, part, press
+from benthoscope.sample_data import truth
+from benthoscope.sample_data.dives import MASK, POINTS, Dive, Frame, plan
+from benthoscope.sample_data.seafloor.things import Thing
+from benthoscope.sample_data.seafloor.water import Water
+from benthoscope.sample_data.studio import Size, studio
+from benthoscope.sample_data.tracks_csv import track_file
+from benthoscope.sample_data.truth import ImageTruth, PointLabel, Truth, csv_text, read_truth, table
+from benthoscope.sample_data.writing import (
+    UNFINISHED,
+    Batch,
+    OnStep,
+    Pressed,
+    Recipe,
+    batch_file,
+    claim,
+    finish,
+    jpeg,
+    nothing,
+    press,
+)
 
-BATCH = 16              # images; a tenth of a second or two, so that stopping is quick
-POINTS_PER_IMAGE = 50   # the habit of coral point counts
+BATCH = 16  # images; a batch takes a tenth of a second or two, so that cancelling is quick
+POINTS_PER_IMAGE = 50  # as usual in coral point counts
 
 
 @dataclass(frozen=True)
@@ -31,50 +43,60 @@ class Strip:
     frames: tuple[Frame, ...]
 
 
-def make_campaign(folder: Path | str, *, dives: int = 6, images: int = 240, size: Size = (320, 240), seed: int = 0,
-                  workers: int | None = None, force: bool = False, on_step: OnStep = nothing) -> Truth:
-    """Fills a folder with a synthetic AUV campaign and gives its truth.
+def make_campaign(
+    folder: Path | str,
+    *,
+    dives: int = 6,
+    images: int = 240,
+    size: Size = (320, 240),
+    seed: int = 0,
+    workers: int | None = None,
+    force: bool = False,
+    on_step: OnStep = nothing,
+) -> Truth:
+    """Fill a folder with a synthetic AUV campaign and return its truth.
 
-    The same dives, images, size and seed give the same files. A folder in which the same campaign was begun is
-    completed, any other non-empty folder raises FolderInUse unless `force` is set. `on_step(done, images)` may raise
+    The same dives, images, size and seed give the same files. A folder with an unfinished campaign of the same settings
+    is completed; any other non-empty folder raises FolderInUse unless `force` is set. `on_step(done, images)` may raise
     to stop. More than one worker starts processes, so a script needs the usual `if __name__ == "__main__"`.
     """
-    folder, recipe = Path(folder), Recipe("campaign", dives, images, tuple(size), seed)
+    width, height = size
+    folder, recipe = Path(folder), Recipe("campaign", dives, images, (width, height), seed)
     planned = plan(dives, images, np.random.default_rng([seed, 1]))
     folders = [*(dive.folder for dive in planned), truth.FOLDER]
     if not claim(folder, recipe, folders, force=force):
         batches = list(_batches(planned))
-        press(folder, batches, partial(take, seed, tuple(size)), workers, on_step)
+        press(folder, batches, partial(take, seed, (width, height)), workers, on_step)
         _gather_masks(folder, batches)
         finish(folder, recipe, folders, _texts(folder, planned, batches))
     return read_truth(folder)
 
 
 def take(seed: int, size: Size, batch: Batch) -> Pressed:
-    """The images of a batch, and the object masks and point labels of those that have some."""
+    """Create the images of a batch, and their object masks and point labels."""
     strip: Strip = batch.content
     files, arrays = {}, {}
     for frame in strip.frames:
         rng = np.random.default_rng([seed, 2, strip.number, frame.number])
-        taken = studio(seed, size[0]).take(frame, strip.water, size, rng)
+        photo = studio(seed, size[0]).take(frame, strip.water, size, rng)
         name = f"{strip.folder}/{frame.file}"
-        files[name] = jpeg(taken.image)
-        if frame.truth != NONE:
-            arrays[f"{frame.truth}/{name}"] = TRUTHS[frame.truth](taken.things, rng)
+        files[name] = jpeg(photo.image)
+        if photo.things is not None:
+            arrays[f"{frame.truth}/{name}"] = TRUTHS[frame.truth](photo.things, rng)
     return Pressed(files, arrays)
 
 
-def _whole(things: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _mask_of_things(things: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return things
 
 
 def _counted(things: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """(50, 3): row, column and thing of random pixels."""
+    """Return row, column and thing of random pixels (50, 3)."""
     rows, columns = (rng.integers(0, n, POINTS_PER_IMAGE) for n in things.shape)
     return np.stack([rows, columns, things[rows, columns]], axis=1).astype(np.int32)
 
 
-TRUTHS = {MASK: _whole, POINTS: _counted}
+TRUTHS = {MASK: _mask_of_things, POINTS: _counted}
 
 
 def _batches(dives: Sequence[Dive]) -> Iterator[Batch]:
@@ -85,11 +107,12 @@ def _batches(dives: Sequence[Dive]) -> Iterator[Batch]:
 
 
 def _texts(folder: Path, dives: Sequence[Dive], batches: Sequence[Batch]) -> dict[str, str]:
-    """The CSV files of a campaign by their paths."""
+    """Return the CSV files of a campaign by their paths."""
     tracks = {f"{dive.folder}/track_files/{track_file(dive).name}": track_file(dive).text for dive in dives}
     images = (
         ImageTruth(f"{dive.folder}/{frame.file}", dive.folder, frame.label, frame.quality, frame.truth)
-        for dive in dives for frame in dive.frames
+        for dive in dives
+        for frame in dive.frames
     )
     return tracks | {
         f"{truth.FOLDER}/{truth.IMAGES}": csv_text(ImageTruth, images),
@@ -105,7 +128,7 @@ def _points(folder: Path, batches: Sequence[Batch]) -> Iterator[PointLabel]:
 
 
 def _gather_masks(folder: Path, batches: Sequence[Batch]) -> None:
-    """One archive of all masks; np.load reads single ones out of it."""
+    """Collect all masks in one archive, from which np.load can read single ones."""
     path = folder / truth.FOLDER / truth.MASKS
     path.parent.mkdir(exist_ok=True)
     unfinished = path.with_name(f".{path.name}{UNFINISHED}")
@@ -118,7 +141,7 @@ def _gather_masks(folder: Path, batches: Sequence[Batch]) -> None:
 
 def _gathered(folder: Path, batches: Sequence[Batch], kind: str) -> Iterator[tuple[str, np.ndarray]]:
     for batch in batches:
-        with np.load(part(folder, batch.key)) as arrays:
+        with np.load(batch_file(folder, batch.key)) as arrays:
             for name in arrays.files:
                 if name.startswith(f"{kind}/"):
                     yield name.removeprefix(f"{kind}/"), arrays[name]

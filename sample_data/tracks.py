@@ -1,26 +1,26 @@
-"""Where a vehicle goes: lawn-mower and transect patterns in metres east and north."""
+"""Paths of a vehicle: lawn-mower and transect patterns in metres east and north."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from sample_data.seascape import field
+from benthoscope.sample_data.seafloor.seascape import field
 
-SPEED = 0.5        # metres a second
-SHORTEST = 700.0   # metres; a dive of few images still crosses several habitats
-SPACING = 1.1      # metres between images when there are many
+SPEED = 0.5  # metres per second
+SHORTEST = 700.0  # metres; even a dive with few images crosses several habitats
+SPACING = 1.1  # metres between images if there are many
 
 
 @dataclass(frozen=True)
 class Track:
-    places: np.ndarray   # (N, 2) metres east and north
+    positions: np.ndarray  # (N, 2) metres east and north
     heading: np.ndarray  # (N,) radians, 0 north, clockwise
-    seconds: np.ndarray  # (N,) since the dive began
+    seconds: np.ndarray  # (N,) since the start of the dive
 
 
 def lawn_mower(length: float, rng: np.random.Generator) -> np.ndarray:
-    """Corner points of parallel legs that cover a block."""
+    """Return corner points of parallel legs that cover a block."""
     legs = int(rng.integers(5, 9))
     apart = rng.uniform(14, 26)
     leg = max((length - apart * (legs - 1)) / legs, 20.0)
@@ -30,7 +30,7 @@ def lawn_mower(length: float, rng: np.random.Generator) -> np.ndarray:
 
 
 def transect(length: float, rng: np.random.Generator) -> np.ndarray:
-    """Corner points of a long line with two gentle turns."""
+    """Return corner points of a long line with two gentle turns."""
     turns = np.cumsum(rng.normal(0, 0.35, 3))
     steps = np.stack([np.cos(turns), np.sin(turns)], axis=1) * length / 3
     corners = np.concatenate([np.zeros((1, 2)), np.cumsum(steps, axis=0)])
@@ -42,13 +42,14 @@ PATTERNS: tuple[Pattern, ...] = (lawn_mower, transect)
 
 
 def track(images: int, pattern: Pattern, rng: np.random.Generator) -> Track:
-    """Places, headings and times of the images of one dive, evenly spaced along a pattern turned at random."""
+    """Return positions, headings and times of the images of one dive, evenly spaced along a pattern with random
+    rotation."""
     corners = pattern(max(SHORTEST, images * SPACING), rng)
     angle = rng.uniform(0, 2 * np.pi)
     turned = corners @ np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
-    places, travelled = _along(turned, images)
-    places = places + 0.6 * np.stack([field(rng, 40, 160)(places) for _ in range(2)], axis=1)
-    return Track(places, _headings(turned, travelled, rng), travelled / SPEED + rng.uniform(0, 0.05, images))
+    positions, travelled = _along(turned, images)
+    positions = positions + 0.6 * np.stack([field(rng, 40, 160)(positions) for _ in range(2)], axis=1)
+    return Track(positions, _headings(turned, travelled, rng), travelled / SPEED + rng.uniform(0, 0.05, images))
 
 
 def _along(corners: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:

@@ -1,14 +1,18 @@
-"""What is known of every image of a sample: read back from the folder that holds it."""
+"""The truth of a sample, read from its folder."""
 
 import csv
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass, fields
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sample_data.things import Thing
+from benthoscope.sample_data.seafloor.things import Thing
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 FOLDER = "truth"
 IMAGES, POINTS, CLASSES, MASKS = "images.csv", "points.csv", "object_classes.csv", "object_masks.npz"
@@ -16,13 +20,13 @@ IMAGES, POINTS, CLASSES, MASKS = "images.csv", "points.csv", "object_classes.csv
 
 @dataclass(frozen=True)
 class ImageTruth:
-    """One image. The label is empty where nothing can be seen that has a name."""
+    """The truth of one image. The label is empty if nothing identifiable is visible."""
 
-    image: str    # path relative to the sample's folder, with forward slashes
-    group: str    # the dive or album
-    label: str    # the habitat or scene
-    quality: str  # "good", or what is wrong with the frame
-    truth: str    # "mask" or "points" where the objects in it are known, else empty
+    image: str  # path relative to the sample's folder, with forward slashes
+    group: str  # the dive or album
+    label: str  # the habitat or scene
+    quality: str  # "good", or the defect of the frame
+    truth: str  # "mask" or "points" if the objects are known, else empty
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ class PointLabel:
 
 @dataclass(frozen=True)
 class Truth:
-    """All that is known of a sample. Object masks stay on disk until they are asked for."""
+    """The truth of a sample. Object masks stay on disk until they are needed."""
 
     folder: Path
     images: tuple[ImageTruth, ...]
@@ -46,40 +50,41 @@ class Truth:
 
     @cached_property
     def labels(self) -> dict[str, str]:
-        """The label of every image that has one."""
+        """Return the label of each image that has one."""
         return {image.image: image.label for image in self.images if image.label}
 
     @cached_property
     def masked(self) -> tuple[str, ...]:
-        """The images that have an object mask."""
+        """Return the images that have an object mask."""
         return tuple(image.image for image in self.images if image.truth == "mask")
 
     def mask(self, image: str) -> np.ndarray:
-        """(H, W) uint8: the number of the object class at every pixel, 0 where nobody could name it."""
+        """Return the object class of each pixel (H, W) uint8, 0 for unidentified."""
         with np.load(self.folder / FOLDER / MASKS) as masks:
             return masks[image]
 
     @property
     def classes(self) -> dict[int, str]:
-        """Names of the numbers in the masks."""
+        """Return the names of the numbers in the masks."""
         return {int(thing): thing.label for thing in Thing}
 
 
 def read_truth(folder: Path | str) -> Truth:
-    """The truth of a sample campaign or of sample albums. Raises FileNotFoundError where the folder holds no truth."""
+    """Return the truth of a sample campaign or of sample albums. Raises FileNotFoundError if the folder
+    contains none."""
     folder = Path(folder)
     points = folder / FOLDER / POINTS
     images = tuple(ImageTruth(**row) for row in _rows(folder / FOLDER / IMAGES))
     return Truth(folder, images, tuple(_points(points)) if points.exists() else ())
 
 
-def csv_text(kind: type, records: Iterable[object]) -> str:
-    """Records of a dataclass as CSV with a header."""
+def csv_text(kind: type["DataclassInstance"], records: "Iterable[DataclassInstance]") -> str:
+    """Return records of a dataclass as CSV with a header."""
     return table(tuple(each.name for each in fields(kind)), (astuple(record) for record in records))
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A header and rows as CSV."""
+    """Return a header and rows as CSV."""
     return "".join(",".join(map(_cell, row)) + "\n" for row in (header, *rows))
 
 
@@ -90,8 +95,8 @@ def _cell(value: object) -> str:
 
 def _points(path: Path) -> Iterable[PointLabel]:
     for row in _rows(path):
-        numbers = {name: int(row[name]) for name in ("point", "row", "column")}
-        yield PointLabel(**{**row, **numbers})
+        numbers: dict[str, Any] = {name: int(row[name]) for name in ("point", "row", "column")}
+        yield PointLabel(**row | numbers)
 
 
 def _rows(path: Path) -> Iterable[dict[str, str]]:

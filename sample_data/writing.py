@@ -1,4 +1,4 @@
-"""Filling a folder with images: whole files only, over several processes, taken up again where it stopped."""
+"""Write a sample to a folder: complete files only, with several processes, resumable."""
 
 import io
 import json
@@ -9,6 +9,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from multiprocessing import get_context, parent_process
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -16,28 +17,28 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-RECIPE = "sample.json"  # what a folder holds, and whether it is complete
-PARTS = ".parts"        # one file for each finished batch, until all are finished
-UNFINISHED = ".part"    # the ending of a file that is being written
-QUALITY = 78            # of JPEG files
-VERSION = 1             # of the painting: a folder begun by another version is not continued
+RECIPE = "sample.json"  # the settings of the sample in the folder, and whether it is complete
+PARTS = ".parts"  # one file for each finished batch, until all are finished
+UNFINISHED = ".part"  # the ending of a file that is being written
+QUALITY = 78  # of JPEG files
+VERSION = 1  # of the painting; a folder started by another version is not continued
 
-SMALLEST, LARGEST = 64, 4096  # pixels of an image's side: below, nothing is recognisable; above, memory runs out
+SMALLEST, LARGEST = 64, 4096  # pixels of an image's side: smaller images show nothing, larger ones need too much memory
 
-OnStep = Callable[[int, int], None]  # done and wanted images; may raise to stop
+OnStep = Callable[[int, int], None]  # finished and requested images; may raise to stop
 
 
 class FolderInUse(Exception):
-    """The folder holds something else than what was asked for."""
+    """The folder contains something other than the requested sample."""
 
 
 class UnusableSettings(ValueError):
-    """No sample can be made with these settings."""
+    """No sample can be created with these settings."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """All that decides the content of a sample."""
+    """All settings that determine the content of a sample."""
 
     flavour: str
     groups: int
@@ -53,12 +54,12 @@ class Recipe:
             width, height = self.size
             raise UnusableSettings(f"a size of {width}x{height}: both sides must be {SMALLEST} to {LARGEST} pixels")
         if self.seed < 0:
-            raise UnusableSettings(f"a seed of {self.seed}: it must be 0 or more")
+            raise UnusableSettings(f"a seed of {self.seed}: the seed must be 0 or more")
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Work for one process, done in a second or less; `key` names its file among the parts."""
+    """Work for one process that takes at most a second; `key` is the name of its file among the parts."""
 
     key: str
     images: int
@@ -67,49 +68,51 @@ class Batch:
 
 @dataclass(frozen=True)
 class Pressed:
-    """What a batch gives: files by their path in the folder, and arrays to be gathered when all batches are done."""
+    """The result of a batch: files by their path in the folder, and arrays to collect when all batches are finished."""
 
     files: Mapping[str, bytes]
     arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
 def nothing(done: int, total: int) -> None:
-    """The listener of those who do not listen."""
+    """Ignore the progress; the default for `on_step`."""
 
 
 def claim(folder: Path, recipe: Recipe, folders: Sequence[str], *, force: bool) -> bool:
-    """Makes the folder ours, and tells whether it already holds the whole sample.
+    """Prepare the folder. Returns whether it already contains the complete sample.
 
-    It must be new, empty, or begun with the same recipe. With `force` the sample in it is thrown away, with the
-    `folders` that one made, and other files are left where they are."""
-    begun = _told(folder)
-    if force and begun is not None:
-        _discard(folder, begun)
-    elif not force and _recipe(begun) != recipe and folder.exists() and any(folder.iterdir()):
-        raise FolderInUse("is not empty" if begun is None else "holds a sample made with other settings")
-    elif begun is not None and begun["complete"]:
+    The folder must be new, empty, or started with the same recipe. With `force`, an existing sample with its `folders`
+    is deleted; other files stay.
+    """
+    started = _read_recipe(folder)
+    if force and started is not None:
+        _discard(folder, started)
+    elif not force and _recipe(started) != recipe and folder.exists() and any(folder.iterdir()):
+        raise FolderInUse("is not empty" if started is None else "contains a sample with other settings")
+    elif started is not None and started["complete"]:
         return True
     (folder / PARTS).mkdir(parents=True, exist_ok=True)
-    for left in folder.rglob(f".*{UNFINISHED}"):  # a killed process leaves at most these
-        left.unlink()
-    _tell(folder, recipe, folders, complete=False)
+    for unfinished in folder.rglob(f".*{UNFINISHED}"):  # an interrupted process leaves at most these
+        unfinished.unlink()
+    _write_recipe(folder, recipe, folders, complete=False)
     return False
 
 
 def finish(folder: Path, recipe: Recipe, folders: Sequence[str], texts: Mapping[str, str]) -> None:
-    """Writes the texts by their paths in the folder, and declares it complete."""
+    """Write the texts by their paths in the folder, and mark the sample as complete."""
     for path, text in texts.items():
         write(folder / path, text.encode())
-    _tell(folder, recipe, folders, complete=True)
+    _write_recipe(folder, recipe, folders, complete=True)
     shutil.rmtree(folder / PARTS)
 
 
-def press(folder: Path, batches: Sequence[Batch], make: Callable[[Batch], Pressed], workers: int | None,
-          on_step: OnStep) -> None:
-    """Makes every batch that is not there yet. What `on_step` raises stops the work within a batch or two, and the
-    next call goes on from there."""
+def press(
+    folder: Path, batches: Sequence[Batch], make: Callable[[Batch], Pressed], workers: int | None, on_step: OnStep
+) -> None:
+    """Create each missing batch. If `on_step` raises, the work stops within a batch or two, and the next call
+    continues."""
     total = sum(batch.images for batch in batches)
-    waiting = [batch for batch in batches if not part(folder, batch.key).exists()]
+    waiting = [batch for batch in batches if not batch_file(folder, batch.key).exists()]
     done = total - sum(batch.images for batch in waiting)
     on_step(done, total)
     for batch in _each(partial(_press_one, folder, make), waiting, workers or os.cpu_count() or 1):
@@ -117,20 +120,20 @@ def press(folder: Path, batches: Sequence[Batch], make: Callable[[Batch], Presse
         on_step(done, total)
 
 
-def part(folder: Path, key: str) -> Path:
-    """Where the arrays of a finished batch wait."""
+def batch_file(folder: Path, key: str) -> Path:
+    """Return the file with the arrays of a finished batch."""
     return folder / PARTS / f"{key}.npz"
 
 
-def jpeg(image: Image.Image, **more: Any) -> bytes:
-    """The file content of an image."""
+def jpeg(image: Image.Image, **save_options: Any) -> bytes:
+    """Return the file content of an image."""
     buffer = io.BytesIO()
-    image.save(buffer, "JPEG", quality=QUALITY, **more)
+    image.save(buffer, "JPEG", quality=QUALITY, **save_options)
     return buffer.getvalue()
 
 
 def write(path: Path, content: bytes) -> None:
-    """Writes a file that is whole whenever it is there under its name."""
+    """Write a file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}{UNFINISHED}")
     unfinished.write_bytes(content)
@@ -143,7 +146,7 @@ def _each(do: Callable[[Batch], None], batches: Sequence[Batch], workers: int) -
             do(batch)
             yield batch
         return
-    context = get_context("spawn")  # a fork would copy a server's threads
+    context = get_context("spawn")  # a fork would copy the threads of a server
     pool = ProcessPoolExecutor(min(workers, len(batches)), context, initializer=_end_with_parent)
     try:
         pending = {pool.submit(do, batch): batch for batch in batches}
@@ -155,12 +158,15 @@ def _each(do: Callable[[Batch], None], batches: Sequence[Batch], workers: int) -
 
 
 def _end_with_parent() -> None:
-    """Workers of a killed process would otherwise wait for work for ever."""
-    def wait() -> None:
-        parent_process().join()
+    """End with the parent process. Otherwise the workers of a killed process would wait forever."""
+
+    def wait(parent: BaseProcess) -> None:
+        parent.join()
         os._exit(1)
 
-    Thread(target=wait, daemon=True).start()
+    parent = parent_process()
+    if parent is not None:
+        Thread(target=wait, args=(parent,), daemon=True).start()
 
 
 def _press_one(folder: Path, make: Callable[[Batch], Pressed], batch: Batch) -> None:
@@ -168,33 +174,33 @@ def _press_one(folder: Path, make: Callable[[Batch], Pressed], batch: Batch) -> 
     for path, content in pressed.files.items():
         write(folder / path, content)
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, **pressed.arrays)
-    write(part(folder, batch.key), buffer.getvalue())  # last: from now on the batch counts as done
+    np.savez_compressed(buffer, allow_pickle=False, **pressed.arrays)
+    write(batch_file(folder, batch.key), buffer.getvalue())  # last: from now on the batch counts as finished
 
 
-def _told(folder: Path) -> dict[str, Any] | None:
-    """What the folder says of itself; None where it says nothing that we understand."""
+def _read_recipe(folder: Path) -> dict[str, Any] | None:
+    """Return the recipe of the folder; None if there is none or it is not readable."""
     try:
-        told = json.loads((folder / RECIPE).read_text(encoding="utf-8"))
-        return told if {"recipe", "folders", "complete"} <= set(told) else None
+        content = json.loads((folder / RECIPE).read_text(encoding="utf-8"))
+        return content if {"recipe", "folders", "complete"} <= set(content) else None
     except (OSError, ValueError, TypeError):
         return None
 
 
-def _recipe(told: Mapping[str, Any] | None) -> Recipe | None:
+def _recipe(content: Mapping[str, Any] | None) -> Recipe | None:
     try:
-        return None if told is None else Recipe(**{**told["recipe"], "size": tuple(told["recipe"]["size"])})
-    except (KeyError, TypeError):  # made by a version that knew other settings
+        return None if content is None else Recipe(**{**content["recipe"], "size": tuple(content["recipe"]["size"])})
+    except (KeyError, TypeError):  # created by a version with other settings
         return None
 
 
-def _tell(folder: Path, recipe: Recipe, folders: Sequence[str], *, complete: bool) -> None:
-    told = {"recipe": asdict(recipe), "folders": list(folders), "complete": complete}
-    write(folder / RECIPE, (json.dumps(told, indent=1) + "\n").encode())
+def _write_recipe(folder: Path, recipe: Recipe, folders: Sequence[str], *, complete: bool) -> None:
+    content = {"recipe": asdict(recipe), "folders": list(folders), "complete": complete}
+    write(folder / RECIPE, (json.dumps(content, indent=1) + "\n").encode())
 
 
-def _discard(folder: Path, told: Mapping[str, Any]) -> None:
-    for name in (*told["folders"], PARTS):
+def _discard(folder: Path, content: Mapping[str, Any]) -> None:
+    for name in (*content["folders"], PARTS):
         inside = folder / name
         if inside.parent == folder and name not in ("", ".", "..") and inside.is_dir() and not inside.is_symlink():
             shutil.rmtree(inside)

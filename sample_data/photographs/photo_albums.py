@@ -1,4 +1,4 @@
-"""Photo albums on disk: images with EXIF, truth."""
+"""Photo albums on disk: images with EXIF, and their truth."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -7,15 +7,15 @@ from pathlib import Path
 
 import numpy as np
 
-from sample_data import truth
-from sample_data.bank import Bank
-from sample_data.holidays import Album, Photo, plan
-from sample_data.landscape import Easel
-from sample_data.photo import developed, exif
-from sample_data.scenes import BY_NAME
-from sample_data.studio import COARSEST, FINEST, USUAL_WIDTH, Size
-from sample_data.truth import ImageTruth, Truth, csv_text, read_truth
-from sample_data.writing import Batch, OnStep, Pressed, Recipe, claim, finish, jpeg, nothing, press
+from benthoscope.sample_data import truth
+from benthoscope.sample_data.bank import Bank
+from benthoscope.sample_data.photographs.holidays import Album, Photo, plan
+from benthoscope.sample_data.photographs.landscape import Easel
+from benthoscope.sample_data.photographs.photo import developed, exif
+from benthoscope.sample_data.photographs.scenes import BY_NAME
+from benthoscope.sample_data.studio import COARSEST, FINEST, USUAL_WIDTH, Size
+from benthoscope.sample_data.truth import ImageTruth, Truth, csv_text, read_truth
+from benthoscope.sample_data.writing import Batch, OnStep, Pressed, Recipe, claim, finish, jpeg, nothing, press
 
 BATCH = 16  # images
 
@@ -30,20 +30,30 @@ class Spread:
     photos: tuple[Photo, ...]
 
 
-def make_albums(folder: Path | str, *, albums: int = 4, images: int = 60, size: Size = (320, 240), seed: int = 0,
-                workers: int | None = None, force: bool = False, on_step: OnStep = nothing) -> Truth:
-    """Fills a folder with synthetic photo albums and gives their truth; the terms are those of make_campaign."""
-    folder, recipe = Path(folder), Recipe("albums", albums, images, tuple(size), seed)
+def make_albums(
+    folder: Path | str,
+    *,
+    albums: int = 4,
+    images: int = 60,
+    size: Size = (320, 240),
+    seed: int = 0,
+    workers: int | None = None,
+    force: bool = False,
+    on_step: OnStep = nothing,
+) -> Truth:
+    """Fill a folder with synthetic photo albums and return their truth. The options are those of make_campaign."""
+    width, height = size
+    folder, recipe = Path(folder), Recipe("albums", albums, images, (width, height), seed)
     planned = plan(albums, images, np.random.default_rng([seed, 3]))
     folders = [*(album.folder for album in planned), truth.FOLDER]
     if not claim(folder, recipe, folders, force=force):
-        press(folder, list(_batches(planned)), partial(take, seed, tuple(size)), workers, on_step)
+        press(folder, list(_batches(planned)), partial(take, seed, (width, height)), workers, on_step)
         finish(folder, recipe, folders, {f"{truth.FOLDER}/{truth.IMAGES}": csv_text(ImageTruth, _known(planned))})
     return read_truth(folder)
 
 
 def take(seed: int, size: Size, batch: Batch) -> Pressed:
-    """The photos of a batch."""
+    """Create the photos of a batch."""
     spread: Spread = batch.content
     bank = _bank(seed, size[0])
     files = {}

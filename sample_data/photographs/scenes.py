@@ -1,4 +1,4 @@
-"""The scenes of the albums: a holiday's worth of places."""
+"""The scenes of the albums."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,9 +6,19 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image
 
-from sample_data.canvas import lit
-from sample_data.landscape import Colour, Easel, gradient, ink, over, sheet, sky, tinted
-from sample_data.staffage import CLOTHES, FLOWERS, boat, crate, facades, fir, flower, lit_windows, with_people
+from benthoscope.sample_data.photographs.landscape import Colour, Easel, gradient, ink, over, sheet, sky, tinted
+from benthoscope.sample_data.photographs.staffage import (
+    CLOTHES,
+    FLOWERS,
+    boat,
+    crate,
+    facades,
+    fir,
+    flower,
+    lit_windows,
+    with_people,
+)
+from benthoscope.sample_data.seafloor.canvas import lit
 
 
 @dataclass(frozen=True)
@@ -126,8 +136,8 @@ def market(easel: Easel) -> Image.Image:
     for row in range(rows):
         for column in range(columns):
             tall, wide = (height - 1.3 * top) / rows, width / columns
-            left, upper = column * wide, 1.3 * top + row * tall
-            crate(easel, pen, (left, upper, left + 0.96 * wide, upper + 0.94 * tall))
+            x_min, upper = column * wide, 1.3 * top + row * tall
+            crate(easel, pen, (x_min, upper, x_min + 0.96 * wide, upper + 0.94 * tall))
     return image
 
 
@@ -152,8 +162,11 @@ def garden(easel: Easel) -> Image.Image:
     """Hedge, lawn and beds full of flowers."""
     rng, window, (height, width) = easel.rng, easel.crop(), easel.shape
     hedge = np.clip(0.75 + 0.22 * window(easel.bank.turf) + 0.1 * window(easel.bank.patch), 0.1, 1.5)
-    picture = over(sky(easel, (0.45, 0.65, 0.88), (0.80, 0.90, 0.96), 0.6), easel.below(easel.outline(0.16, 0.03)),
-                   tinted(hedge, (0.22, 0.38, 0.14)))
+    picture = over(
+        sky(easel, (0.45, 0.65, 0.88), (0.80, 0.90, 0.96), 0.6),
+        easel.below(easel.outline(0.16, 0.03)),
+        tinted(hedge, (0.22, 0.38, 0.14)),
+    )
     lawn = tinted(1 + 0.10 * window(easel.bank.grain) + 0.05 * np.sin(40 * easel.column), (0.42, 0.62, 0.22))
     image, pen = sheet(over(picture, easel.below(easel.outline(0.42, 0.01)), lawn))
     beds = window(easel.bank.drift) > 0.0
@@ -172,7 +185,7 @@ def old_town(easel: Easel) -> Image.Image:
     foot = rng.uniform(0.70, 0.80)
     facades(easel, pen, bottom=foot * height, tall=0.58 * height)
     street = np.asarray(image, np.float32) / 255
-    stones = 0.45 + 0.6 * easel.crop()(easel.bank.cobbles)[:: -1]
+    stones = 0.45 + 0.6 * easel.crop()(easel.bank.cobbles)[::-1]
     street = over(street, easel.below(np.float32(foot)) * np.ones(easel.shape), tinted(stones, (0.62, 0.58, 0.54)))
     return with_people(easel, street, 0.80, sunshades=0)
 

@@ -1,17 +1,18 @@
-"""Urchins, sea stars, fish, and the holes and heaps that burrowers leave."""
+"""Urchins, sea stars, fish, and the holes and mounds of burrowing animals."""
 
 import numpy as np
 from PIL import ImageDraw
 
-from sample_data.sprites import Kind, Sprite, drawn, grid, hue, knobbly, paint, solid
-from sample_data.things import Thing
+from benthoscope.sample_data.seafloor.sprites import Kind, Sprite, draw_sprite, grid, hue, knobbly, paint, solid
+from benthoscope.sample_data.seafloor.things import Thing
 
 FISH_COLOURS = ((0.46, 0.46, 0.42), (0.60, 0.52, 0.34), (0.40, 0.44, 0.50))
 STAR_COLOURS = ((0.76, 0.40, 0.18), (0.60, 0.26, 0.30), (0.70, 0.60, 0.44))
 
 
 def urchin(rng: np.random.Generator, length: float) -> Sprite:
-    """A black ball of spines."""
+    """Draw a black ball of spines."""
+
     def draw(pen: ImageDraw.ImageDraw, side: float) -> None:
         middle = side / 2
         for angle in rng.uniform(0, 2 * np.pi, 70):
@@ -20,11 +21,11 @@ def urchin(rng: np.random.Generator, length: float) -> Sprite:
             pen.line([(middle, middle), tip], fill=(*paint((0.16, 0.11, 0.15), rng.uniform(0.6, 2)), 255), width=2)
         pen.ellipse((0.33 * side, 0.33 * side, 0.67 * side, 0.67 * side), fill=(18, 13, 18, 255))
 
-    return drawn(length, draw, shadow=0.4)
+    return draw_sprite(length, draw, shadow=0.4)
 
 
 def sea_star(rng: np.random.Generator, length: float) -> Sprite:
-    """Five tapering arms with a bumpy back."""
+    """Draw five tapering arms with a bumpy back."""
     u, v = grid(length, rng.uniform(0, 6.3))
     angle = np.arctan2(v, u)
     arms = np.abs((angle * 5 / (2 * np.pi)) % 1 - 0.5) * 2
@@ -35,7 +36,7 @@ def sea_star(rng: np.random.Generator, length: float) -> Sprite:
 
 
 def fish(rng: np.random.Generator, length: float) -> Sprite:
-    """A fish from above, well over the ground: a spindle with a tail and a distant shadow."""
+    """Draw a fish from above, well over the ground: a spindle with a tail and a distant shadow."""
     u, v = grid(length, rng.uniform(0, 2 * np.pi))
     swing = v - 0.10 * np.sin(2.5 * u)
     width = np.where(u > -0.55, 0.20 * np.sqrt(np.clip(1 - ((u - 0.15) / 0.85) ** 2, 0, None)), 0)
@@ -47,7 +48,7 @@ def fish(rng: np.random.Generator, length: float) -> Sprite:
 
 
 def burrow(rng: np.random.Generator, length: float) -> Sprite:
-    """A hole with a rim of thrown-up mud."""
+    """Draw a hole with a rim of mud."""
     u, v = grid(length, rng.uniform(0, 6.3))
     away = np.hypot(u, v / rng.uniform(0.7, 1))
     rim = 0.16 * np.exp(-(((away - 0.52) / 0.22) ** 2)) * (away < 0.98)
@@ -57,7 +58,7 @@ def burrow(rng: np.random.Generator, length: float) -> Sprite:
 
 
 def mound(rng: np.random.Generator, length: float) -> Sprite:
-    """A heap of pellets."""
+    """Draw a heap of pellets."""
     u, v = grid(length)
     away = np.hypot(u, v)
     lumps = knobbly(u, v, rng, 7)

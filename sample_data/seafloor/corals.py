@@ -3,10 +3,10 @@
 import numpy as np
 from PIL import ImageDraw
 
-from sample_data.plants import bent
-from sample_data.sponges import finger
-from sample_data.sprites import Kind, Sprite, drawn, grid, hue, paint, ripple, solid
-from sample_data.things import Thing
+from benthoscope.sample_data.seafloor.plants import bent
+from benthoscope.sample_data.seafloor.sponges import finger
+from benthoscope.sample_data.seafloor.sprites import Kind, Sprite, draw_sprite, grid, hue, paint, ripple, solid
+from benthoscope.sample_data.seafloor.things import Thing
 
 CORAL_COLOURS = ((0.62, 0.48, 0.34), (0.56, 0.52, 0.36), (0.66, 0.56, 0.46), (0.50, 0.40, 0.42), (0.48, 0.50, 0.34))
 
@@ -24,7 +24,7 @@ def staghorn(rng: np.random.Generator, length: float) -> Sprite:
                 path = bent(start, angle + rng.normal(0, 0.2), length, rng.normal(0, 0.5), 10)
                 finger(pen, path, side * 0.020, colour, tip=1.75)
 
-    return drawn(length, draw, shadow=0.7)
+    return draw_sprite(length, draw, shadow=0.7)
 
 
 def plate(rng: np.random.Generator, length: float) -> Sprite:
@@ -57,11 +57,18 @@ def lace(rng: np.random.Generator, length: float) -> Sprite:
         root = np.array([side, side]) / 2 - 0.36 * side * np.array([np.cos(lean), np.sin(lean)])
         _twigs(pen, rng, root, lean, side * 0.21, paint(colour), depth=5)
 
-    return drawn(length, draw, shadow=0.5)
+    return draw_sprite(length, draw, shadow=0.5)
 
 
-def _twigs(pen: ImageDraw.ImageDraw, rng: np.random.Generator, root: np.ndarray, angle: float, length: float,
-           colour: tuple[int, int, int], depth: int) -> None:
+def _twigs(
+    pen: ImageDraw.ImageDraw,
+    rng: np.random.Generator,
+    root: np.ndarray,
+    angle: float,
+    length: float,
+    colour: tuple[int, int, int],
+    depth: int,
+) -> None:
     tip = root + length * np.array([np.cos(angle), np.sin(angle)])
     pen.line([tuple(root), tuple(tip)], fill=(*colour, 255), width=max(1, depth - 1))
     if depth:

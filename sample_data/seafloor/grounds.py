@@ -1,9 +1,9 @@
-"""What the sea floor is made of before anything lives on it: sands, mud, rock, stones."""
+"""Paint the ground without organisms: sands, mud, rock, stones."""
 
 import numpy as np
 
-from sample_data.canvas import Brush, Ground, coloured, lit, ramp
-from sample_data.things import Thing
+from benthoscope.sample_data.seafloor.canvas import Brush, Ground, coloured, lit, ramp
+from benthoscope.sample_data.seafloor.things import Thing
 
 SAND = ramp((0.22, 0.19, 0.15), (0.52, 0.47, 0.38), (0.66, 0.60, 0.50), (0.78, 0.73, 0.62), (0.93, 0.90, 0.82))
 COARSE = ramp((0.16, 0.13, 0.11), (0.48, 0.42, 0.33), (0.64, 0.56, 0.45), (0.76, 0.70, 0.60), (0.98, 0.95, 0.88))
@@ -15,7 +15,7 @@ STONES = ramp((0.04, 0.04, 0.04), (0.24, 0.22, 0.20), (0.46, 0.43, 0.39), (0.60,
 
 
 def rippled_sand(brush: Brush) -> Ground:
-    """Sand in wave ripples: crests that fork here and there, with darker grit in the troughs."""
+    """Paint sand with wave ripples: crests that fork in places, with darker grit in the troughs."""
     window, spacing, worn = brush.crop(), brush.rng.uniform(0.08, 0.22), brush.rng.uniform(0.35, 1.0)
     across, _ = brush.along()
     phase = (across + 0.055 * window(brush.bank.drift)) * np.float32(2 * np.pi / spacing)
@@ -26,14 +26,14 @@ def rippled_sand(brush: Brush) -> Ground:
 
 
 def flat_sand(brush: Brush) -> Ground:
-    """Sand without ripples: soft swells and grains."""
+    """Paint sand without ripples: soft swells and grains."""
     window = brush.crop()
     tone = 0.52 + 0.03 * window(brush.bank.drift) + 0.05 * window(brush.bank.patch) + 0.05 * window(brush.bank.grain)
     return _all(tone, SAND, Thing.SAND)
 
 
 def coarse_sand(brush: Brush) -> Ground:
-    """Coarse sand: dark and bright grains of a centimetre or two, in patches."""
+    """Paint coarse sand: dark and bright grains of a centimetre or two, in patches."""
     window = brush.crop()
     gravel, grain = np.float32(brush.rng.uniform(0.6, 1.1)) * window(brush.bank.gravel), window(brush.bank.grain)
     specks = 0.11 * gravel + 0.07 * np.clip(np.abs(gravel) - 1.1, 0, 2) * np.sign(gravel)
@@ -42,12 +42,12 @@ def coarse_sand(brush: Brush) -> Ground:
 
 
 def some_sand(brush: Brush) -> Ground:
-    """Flat or coarse sand, as chance has it."""
+    """Paint flat or coarse sand at random."""
     return (flat_sand, coarse_sand)[brush.rng.integers(2)](brush)
 
 
 def mud(brush: Brush) -> Ground:
-    """Fine silt, nearly smooth, with faint swells."""
+    """Paint fine silt, almost smooth, with faint swells."""
     window = brush.crop()
     swell = window(brush.bank.drift)
     height = brush.bank.length(0.012) * swell + 0.7 * window(brush.bank.patch)
@@ -56,7 +56,7 @@ def mud(brush: Brush) -> Ground:
 
 
 def bare_rock(brush: Brush) -> Ground:
-    """Clean rock: faces of several tones broken by dark joints, a pink crust of coralline algae here and there."""
+    """Paint clean rock: faces of several tones with dark joints, and a pink crust of coralline algae in places."""
     window = brush.crop()
     joints, rock, patch = window(brush.bank.joints), window(brush.bank.rock), window(brush.bank.patch)
     height = brush.bank.length(0.022) * rock + brush.bank.length(0.03) * joints
@@ -67,7 +67,7 @@ def bare_rock(brush: Brush) -> Ground:
 
 
 def low_reef(brush: Brush) -> Ground:
-    """Flat reef: rock under a mat of turf, with thin veneers of sand in its hollows."""
+    """Paint flat reef: rock under a mat of turf, with thin layers of sand in its hollows."""
     window = brush.crop()
     rock, turf, patch = window(brush.bank.rock), window(brush.bank.turf), window(brush.bank.patch)
     height = brush.bank.length(0.022) * rock + brush.bank.length(0.006) * turf
@@ -80,29 +80,29 @@ def low_reef(brush: Brush) -> Ground:
 
 
 def high_reef(brush: Brush) -> Ground:
-    """Broken reef: blocks and ledges up to half a metre high, overgrown, with black gaps between them."""
+    """Paint broken reef: overgrown blocks and ledges up to half a metre high, with black gaps between them."""
     window, tall = brush.crop(), brush.rng.uniform(0.08, 0.22)
     block, rock, turf = window(brush.bank.boulders), window(brush.bank.rock), window(brush.bank.turf)
     overgrowth = brush.bank.length(0.035) * rock + brush.bank.length(0.007) * turf
     height = np.float32(brush.bank.length(tall)) * block + overgrowth
-    sky = np.clip(0.06 + 1.35 * block + 0.10 * rock, 0.05, 1.1)  # how much of the light reaches down
+    sky = np.clip(0.06 + 1.35 * block + 0.10 * rock, 0.05, 1.1)  # the fraction of the light that reaches down
     tone = (0.50 + 0.36 * lit(height) + 0.06 * turf + 0.03 * window(brush.bank.patch)) * sky
     things = np.where(sky < 0.22, Thing.UNKNOWN, Thing.MATRIX).astype(np.uint8)
     return Ground(coloured(tone, TURF), things)
 
 
 def packed_stones(brush: Brush) -> Ground:
-    """Rounded stones of five to fifteen centimetres, lying close."""
+    """Paint rounded stones of five to fifteen centimetres, close together."""
     window = brush.crop()
     stone, patch = window(brush.bank.cobbles), window(brush.bank.patch)
     sky = np.clip(0.10 + 1.9 * stone, 0, 1)
-    own = 0.34 * window(brush.bank.stone_tones) + 0.03 * patch + 0.03 * window(brush.bank.grain)
-    tone = (0.28 + 0.12 * stone + own + 0.30 * lit(brush.bank.length(0.045) * stone)) * sky
+    own_tone = 0.34 * window(brush.bank.stone_tones) + 0.03 * patch + 0.03 * window(brush.bank.grain)
+    tone = (0.28 + 0.12 * stone + own_tone + 0.30 * lit(brush.bank.length(0.045) * stone)) * sky
     return _all(tone, STONES, Thing.COBBLE)
 
 
 def beside(brush: Brush, first: Ground, second: Ground) -> tuple[Ground, np.ndarray]:
-    """The first ground on one side of a ragged line through the view, the second on the other, and where that is."""
+    """Paint the first ground on one side of a ragged line and the second on the other. Also returns the mask."""
     window = brush.crop()
     across, _ = brush.along()
     edge = across - across.mean() + 0.16 * window(brush.bank.drift) + 0.035 * window(brush.bank.patch)

@@ -1,12 +1,12 @@
-"""Things that grow and bend: kelp, sea-grass, tufts of red and brown algae."""
+"""Kelp, sea-grass, and tufts of red and brown algae."""
 
 from functools import partial
 
 import numpy as np
 from PIL import ImageDraw
 
-from sample_data.sprites import Kind, Sprite, drawn, hue, paint
-from sample_data.things import Thing
+from benthoscope.sample_data.seafloor.sprites import Kind, Sprite, draw_sprite, hue, paint
+from benthoscope.sample_data.seafloor.things import Thing
 
 KELP_COLOURS = ((0.44, 0.33, 0.14), (0.38, 0.30, 0.13), (0.50, 0.40, 0.18))
 GRASS_COLOURS = ((0.30, 0.42, 0.17), (0.36, 0.44, 0.20), (0.27, 0.35, 0.17), (0.42, 0.42, 0.24))
@@ -17,22 +17,22 @@ Path = np.ndarray  # (n, 2) points
 
 
 def bent(start: np.ndarray, angle: float, length: float, bend: float, steps: int = 14) -> Path:
-    """A line that leaves `start` at an angle and turns by `bend` radians until its end."""
+    """Return a line that starts at `start` with an angle and turns by `bend` radians until its end."""
     turning = angle + bend * np.linspace(0, 1, steps)
     stride = np.stack([np.cos(turning), np.sin(turning)], axis=1) * (length / steps)
     return start + np.concatenate([np.zeros((1, 2)), np.cumsum(stride, axis=0)])
 
 
 def ribbon(path: Path, width: np.ndarray) -> list[tuple[float, float]]:
-    """The outline of a strap of the given half width at every point of a path."""
+    """Return the outline of a strap with the given half width at each point of a path."""
     ahead = np.gradient(path, axis=0)
     side = np.stack([-ahead[:, 1], ahead[:, 0]], axis=1) / np.maximum(np.hypot(*ahead.T), 1e-6)[:, None]
-    left, right = path + side * width[:, None], path - side * width[:, None]
-    return [tuple(p) for p in np.concatenate([left, right[::-1]])]
+    left_edge, right = path + side * width[:, None], path - side * width[:, None]
+    return [tuple(p) for p in np.concatenate([left_edge, right[::-1]])]
 
 
 def strap(pen: ImageDraw.ImageDraw, path: Path, width: np.ndarray, colour: np.ndarray, tone: float) -> None:
-    """A blade with a dark rim, a lit half and a midrib."""
+    """Draw a blade with a dark rim, a lit half and a midrib."""
     pen.polygon(ribbon(path + width.max() * 0.28, width), fill=(*paint(colour, 0.32 * tone), 170))
     pen.polygon(ribbon(path, width), fill=(*paint(colour, 0.78 * tone), 255))
     pen.polygon(ribbon(path - width[:, None] * 0.35, width * 0.5), fill=(*paint(colour, 1.12 * tone), 255))
@@ -40,7 +40,7 @@ def strap(pen: ImageDraw.ImageDraw, path: Path, width: np.ndarray, colour: np.nd
 
 
 def kelp(rng: np.random.Generator, length: float) -> Sprite:
-    """An Ecklonia seen from above: ruffled straps on both sides of a bent central blade."""
+    """Draw an Ecklonia from above: ruffled straps on both sides of a bent central blade."""
     colour, angle, bend = hue(rng, KELP_COLOURS), rng.uniform(0, 2 * np.pi), rng.uniform(-1.1, 1.1)
 
     def draw(pen: ImageDraw.ImageDraw, side: float) -> None:
@@ -51,11 +51,17 @@ def kelp(rng: np.random.Generator, length: float) -> Sprite:
             _strap_of_kelp(pen, rng, spine[at], _heading(spine, at), side * (0.40 - 0.016 * at), colour)
         strap(pen, spine, _taper(len(spine), 0.032 * side), colour, 1.05)
 
-    return drawn(length, draw, shadow=0.75)
+    return draw_sprite(length, draw, shadow=0.75)
 
 
-def _strap_of_kelp(pen: ImageDraw.ImageDraw, rng: np.random.Generator, root: np.ndarray, heading: float, length: float,
-                   colour: np.ndarray) -> None:
+def _strap_of_kelp(
+    pen: ImageDraw.ImageDraw,
+    rng: np.random.Generator,
+    root: np.ndarray,
+    heading: float,
+    length: float,
+    colour: np.ndarray,
+) -> None:
     leave = heading + rng.choice((-1, 1)) * rng.uniform(0.5, 1.35)
     path = bent(root, leave, length * rng.uniform(0.6, 1.1), rng.uniform(-0.8, 0.8), 22)
     ruffle = 1 + 0.28 * np.sin(np.arange(len(path)) * rng.uniform(1.2, 2.0) + rng.uniform(0, 6))
@@ -63,7 +69,7 @@ def _strap_of_kelp(pen: ImageDraw.ImageDraw, rng: np.random.Generator, root: np.
 
 
 def sea_grass(rng: np.random.Generator, length: float, *, lean: float) -> Sprite:
-    """A shoot: a few narrow straps that lean the same way (radians), older ones overgrown."""
+    """Draw a shoot: a few narrow straps with the same direction (radians), older ones overgrown."""
     colour, ahead = hue(rng, GRASS_COLOURS), np.array([np.cos(lean), np.sin(lean)])
 
     def draw(pen: ImageDraw.ImageDraw, side: float) -> None:
@@ -75,11 +81,11 @@ def sea_grass(rng: np.random.Generator, length: float, *, lean: float) -> Sprite
             pen.polygon(ribbon(path, width), fill=(*paint(colour, tone), 255))
             pen.line([tuple(p) for p in path[2:-2] - width.max() / 2], fill=(*paint(colour, tone * 1.35), 255), width=1)
 
-    return drawn(length, draw, shadow=0.35)
+    return draw_sprite(length, draw, shadow=0.35)
 
 
 def bush(rng: np.random.Generator, length: float, colours: tuple, *, stems: int, width: float) -> Sprite:
-    """A tuft of forking branches that spread from the middle, the upper ones lighter."""
+    """Draw a tuft of forking branches that spread from the centre, the upper ones lighter."""
     colour = hue(rng, colours, 0.10)
 
     def draw(pen: ImageDraw.ImageDraw, side: float) -> None:
@@ -92,7 +98,7 @@ def bush(rng: np.random.Generator, length: float, colours: tuple, *, stems: int,
                 fork = bent(path[at], _heading(path, at) + rng.choice((-1, 1)) * 0.7, side * 0.12, 0.3, 4)
                 _branch(pen, fork, width * side * 0.7, paint(colour, tone * 1.15))
 
-    return drawn(length, draw, shadow=0.55)
+    return draw_sprite(length, draw, shadow=0.55)
 
 
 def red_alga(rng: np.random.Generator, length: float) -> Sprite:
@@ -115,7 +121,7 @@ def _heading(path: Path, at: int) -> float:
 
 
 def _taper(points: int, width: float, *, blunt: bool = False) -> np.ndarray:
-    """Half widths along a blade: widest before the middle, pointed or blunt at the end."""
+    """Return half widths along a blade: widest before the middle, pointed or blunt at the end."""
     at = np.linspace(0.02, 1, points)
     return width * (np.minimum(1, 4 * at) * np.minimum(1, (1.05 - at) * (9 if blunt else 2.2)))
 

@@ -3,12 +3,18 @@
 import numpy as np
 from PIL import ImageDraw
 
-from sample_data.plants import bent
-from sample_data.sprites import Kind, Sprite, drawn, grid, hue, paint, ripple, solid
-from sample_data.things import Thing
+from benthoscope.sample_data.seafloor.plants import bent
+from benthoscope.sample_data.seafloor.sprites import Kind, Sprite, draw_sprite, grid, hue, paint, ripple, solid
+from benthoscope.sample_data.seafloor.things import Thing
 
-SPONGE_COLOURS = ((0.76, 0.62, 0.34), (0.72, 0.48, 0.33), (0.54, 0.45, 0.54), (0.74, 0.70, 0.60), (0.50, 0.47, 0.44),
-                  (0.60, 0.38, 0.35))
+SPONGE_COLOURS = (
+    (0.76, 0.62, 0.34),
+    (0.72, 0.48, 0.33),
+    (0.54, 0.45, 0.54),
+    (0.74, 0.70, 0.60),
+    (0.50, 0.47, 0.44),
+    (0.60, 0.38, 0.35),
+)
 
 
 def ball(rng: np.random.Generator, length: float) -> Sprite:
@@ -67,7 +73,7 @@ def fingers(rng: np.random.Generator, length: float) -> Sprite:
             for branch in (path, tine):
                 finger(pen, branch, side * 0.042, colour)
 
-    return drawn(length, draw, shadow=0.7)
+    return draw_sprite(length, draw, shadow=0.7)
 
 
 def finger(pen: ImageDraw.ImageDraw, path: np.ndarray, radius: float, colour: np.ndarray, tip: float = 1.3) -> None:
@@ -98,9 +104,9 @@ def sea_squirt(rng: np.random.Generator, length: float) -> Sprite:
     return solid(height, np.array([0.82, 0.72, 0.62]) * (1 - 0.8 * siphons)[..., None])
 
 
-def _pits(u: np.ndarray, v: np.ndarray, places: np.ndarray, radius: float) -> np.ndarray:
+def _pits(u: np.ndarray, v: np.ndarray, positions: np.ndarray, radius: float) -> np.ndarray:
     """1 in holes at the places, 0 away from them."""
-    return sum(np.exp(-(((u - x) ** 2 + (v - y) ** 2) / radius**2) ** 2) for x, y in places).clip(0, 1)
+    return sum(np.exp(-((((u - x) ** 2 + (v - y) ** 2) / radius**2) ** 2)) for x, y in positions).clip(0, 1)
 
 
 def _bunch(rng: np.random.Generator, count: int, reach: float, radii: tuple[float, float]) -> list[tuple[float, ...]]:

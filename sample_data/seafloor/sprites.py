@@ -1,4 +1,4 @@
-"""Small pictures of single objects with their outline and shadow, lit from the top left like every scene."""
+"""Small images of single objects with outline and shadow, lit from the top left like all scenes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -7,30 +7,30 @@ from zlib import crc32
 import numpy as np
 from PIL import Image, ImageDraw, ImageFilter
 
-from sample_data.bank import Bank
-from sample_data.things import Thing
+from benthoscope.sample_data.bank import Bank
+from benthoscope.sample_data.seafloor.things import Thing
 
-LIGHT = np.array([0.55, 0.65], np.float32)  # how much a slope rising to the right, or downwards, brightens
-FINER = 2  # objects are drawn this many times finer and averaged, so that their edges are soft
+LIGHT = np.array([0.55, 0.65], np.float32)  # brightness of a slope that rises to the right, or downwards
+FINER = 2  # objects are drawn at this resolution and averaged, so that their edges are soft
 
 
 @dataclass(frozen=True)
 class Sprite:
-    look: Image.Image   # RGBA, shadow included
-    body: Image.Image   # L, 255 where the object itself covers most of the pixel
+    image: Image.Image  # RGBA, including the shadow
+    body: Image.Image  # L, 255 where the object covers most of the pixel
 
     @property
     def size(self) -> tuple[int, int]:
-        return self.look.size
+        return self.image.size
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A sort of object: what it counts as, how one is made, and between which lengths in metres."""
+    """A kind of object: its class, how to make one, and its smallest and largest length in metres."""
 
     name: str
     thing: Thing
-    make: Callable[[np.random.Generator, float], Sprite]  # a length in pixels gives one of them
+    make: Callable[[np.random.Generator, float], Sprite]  # makes one from a length in pixels
     smallest: float
     largest: float
     variants: int = 24
@@ -38,15 +38,15 @@ class Kind:
 
 @dataclass
 class Collection:
-    """Ready sprites of each kind, made when first asked for and kept."""
+    """Sprites of each kind, created on first use and cached."""
 
     bank: Bank
-    kept: dict[str, list[Sprite]] = field(default_factory=dict)
+    sprites: dict[str, list[Sprite]] = field(default_factory=dict)
 
     def of(self, kind: Kind) -> list[Sprite]:
-        if kind.name not in self.kept:
-            self.kept[kind.name] = self._make(kind)
-        return self.kept[kind.name]
+        if kind.name not in self.sprites:
+            self.sprites[kind.name] = self._make(kind)
+        return self.sprites[kind.name]
 
     def _make(self, kind: Kind) -> list[Sprite]:
         rng = np.random.default_rng([self.bank.seed, 78, crc32(kind.name.encode())])
@@ -55,27 +55,28 @@ class Collection:
 
 
 def grid(length: float, angle: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
-    """Coordinates u along and v across an object of so many pixels; it reaches from -1 to 1, the grid to 1.15."""
+    """Return coordinates u along and v across an object of this many pixels. The object reaches from -1 to 1, the grid
+    to 1.15."""
     half = np.linspace(-1.15, 1.15, max(3, round(length * 1.15)) * FINER, dtype=np.float32)
     x, y = half[None], half[:, None]
     return x * np.cos(angle) + y * np.sin(angle), y * np.cos(angle) - x * np.sin(angle)
 
 
 def ripple(angle: np.ndarray, rng: np.random.Generator, *, lobes: tuple[int, ...], depth: float) -> np.ndarray:
-    """A wavy rim: 1 on average, as a function of the direction from the middle."""
+    """Return a wavy rim, 1 on average, as a function of the direction from the centre."""
     waves = [np.cos(n * angle + rng.uniform(0, 6.3)) * rng.uniform(0.3, 1) / len(lobes) for n in lobes]
-    return 1 + depth * sum(waves)
+    return 1 + depth * np.sum(waves, axis=0)
 
 
 def knobbly(u: np.ndarray, v: np.ndarray, rng: np.random.Generator, waves: float) -> np.ndarray:
-    """Lumps of deviation about 1 without a direction of their own, `waves` across the object."""
+    """Return lumps of deviation about 1 in all directions, with `waves` across the object."""
     angles, shifts = rng.uniform(0, 2 * np.pi, 7), rng.uniform(0, 2 * np.pi, 7)
     each = zip(np.cos(angles), np.sin(angles), rng.uniform(0.7, 1.3, 7) * waves, shifts, strict=True)
     return sum(np.sin(pitch * (c * u + s * v) + shift) for c, s, pitch, shift in each) / np.sqrt(3.5)
 
 
 def solid(height: np.ndarray, colour: np.ndarray, *, steep: float = 1.0, shadow: float = 0.5) -> Sprite:
-    """A body from its height (0 outside, in half widths) and its colour (..., 3) in 0..1."""
+    """Return a body from its height (0 outside, in half widths) and its colour (..., 3) in 0..1."""
     rise = height * steep * len(height) / 2.3
     gy, gx = np.gradient(rise)
     light = (1 + LIGHT[0] * gx + LIGHT[1] * gy) / np.sqrt(1 + gx**2 + gy**2)
@@ -86,21 +87,21 @@ def solid(height: np.ndarray, colour: np.ndarray, *, steep: float = 1.0, shadow:
 
 
 def finish(rgba: np.ndarray, *, shadow: float) -> Sprite:
-    """Sprite of premultiplied (h, w, 4) in 0..1, with a soft shadow towards the bottom right."""
+    """Return a sprite from premultiplied (h, w, 4) in 0..1, with a soft shadow towards the bottom right."""
     alpha = rgba[..., 3]
     throw = max(1, round(0.05 * min(alpha.shape)))
     wide = np.pad(rgba, ((0, throw), (0, throw), (0, 0)))
     cast = _blurred(np.pad(alpha, ((throw, 0), (throw, 0))), throw) * shadow
-    whole = wide[..., 3] + cast * (1 - wide[..., 3])
-    colour = wide[..., :3] / np.maximum(whole, 1e-3)[..., None]
-    look = Image.fromarray(_bytes(np.dstack([colour, whole])), "RGBA")
+    opacity = wide[..., 3] + cast * (1 - wide[..., 3])
+    colour = wide[..., :3] / np.maximum(opacity, 1e-3)[..., None]
+    image = Image.fromarray(_bytes(np.dstack([colour, opacity])), "RGBA")
     body = Image.fromarray(_bytes(wide[..., 3] > 0.5), "L")
-    box = look.getbbox() or (0, 0, 1, 1)  # an empty margin costs time whenever the sprite is stamped
-    return Sprite(look.crop(box), body.crop(box))
+    box = image.getbbox() or (0, 0, 1, 1)  # an empty margin costs time whenever the sprite is used
+    return Sprite(image.crop(box), body.crop(box))
 
 
-def drawn(length: float, draw: Callable[[ImageDraw.ImageDraw, float], None], *, shadow: float = 0.5) -> Sprite:
-    """A sprite from strokes: `draw` gets a pen on a square whose side it is told, in pixels of the finer grid."""
+def draw_sprite(length: float, draw: Callable[[ImageDraw.ImageDraw, float], None], *, shadow: float = 0.5) -> Sprite:
+    """Return a sprite from strokes. `draw` gets a pen and the side of its square in pixels of the finer grid."""
     side = max(6, round(length * 1.15)) * FINER
     sheet = Image.new("RGBA", (side, side), (0, 0, 0, 0))
     draw(ImageDraw.Draw(sheet), float(side))
@@ -110,12 +111,13 @@ def drawn(length: float, draw: Callable[[ImageDraw.ImageDraw, float], None], *, 
 
 
 def paint(colour: np.ndarray | tuple[float, ...], tone: float = 1.0) -> tuple[int, int, int]:
-    """A pen colour of an RGB in 0..1, lightened or darkened."""
-    return tuple(int(v) for v in np.clip(np.asarray(colour, float) * tone * 255, 0, 255))
+    """Return a pen colour of an RGB in 0..1, lightened or darkened."""
+    red, green, blue = (int(v) for v in np.clip(np.asarray(colour, float) * tone * 255, 0, 255))
+    return red, green, blue
 
 
 def hue(rng: np.random.Generator, colours: tuple[tuple[float, float, float], ...], spread: float = 0.06) -> np.ndarray:
-    """One of the colours, a little off."""
+    """Return one of the colours with a small random deviation."""
     return np.clip(np.array(colours[rng.integers(len(colours))]) * np.exp(rng.normal(0, spread, 3)), 0, 1)
 
 

@@ -1,10 +1,10 @@
-"""Hard loose things: screw shells, shell grit, pebbles, rhodoliths."""
+"""Shells, shell grit, pebbles and rhodoliths."""
 
 import numpy as np
 from PIL import Image
 
-from sample_data.sprites import Kind, Sprite, grid, hue, knobbly, ripple, solid
-from sample_data.things import Thing
+from benthoscope.sample_data.seafloor.sprites import Kind, Sprite, grid, hue, knobbly, ripple, solid
+from benthoscope.sample_data.seafloor.things import Thing
 
 SHELL_COLOURS = ((0.80, 0.68, 0.54), (0.70, 0.54, 0.42), (0.90, 0.84, 0.76), (0.62, 0.52, 0.47))
 STONE_COLOURS = ((0.52, 0.48, 0.44), (0.40, 0.38, 0.37), (0.60, 0.52, 0.42), (0.46, 0.42, 0.34))
@@ -27,14 +27,14 @@ def shell_heap(rng: np.random.Generator, length: float) -> Sprite:
     """Screw shells lying on each other, so close that little sand shows between them."""
     heap = [screw_shell(rng, length * rng.uniform(0.40, 0.55)) for _ in range(9)]
     side = round(1.15 * length)
-    look, body = Image.new("RGBA", (side, side)), Image.new("L", (side, side))
+    image, body = Image.new("RGBA", (side, side)), Image.new("L", (side, side))
     for sprite, angle in zip(heap, rng.permutation(9) * 2 * np.pi / 9, strict=True):
         away = 0.28 * length * rng.uniform(0.2, 1)
         middle = np.array([np.cos(angle), np.sin(angle)]) * away + side / 2
-        corner = tuple(int(v) for v in np.maximum(middle - np.array(sprite.size) / 2, 0))
-        look.alpha_composite(sprite.look, corner)
-        body.paste(255, corner, sprite.body)
-    return Sprite(look, body)
+        left, top = (int(v) for v in np.maximum(middle - np.array(sprite.size) / 2, 0))
+        image.alpha_composite(sprite.image, (left, top))
+        body.paste(255, (left, top), sprite.body)
+    return Sprite(image, body)
 
 
 def shell_grit(rng: np.random.Generator, length: float) -> Sprite:

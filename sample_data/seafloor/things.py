@@ -1,10 +1,10 @@
-"""What a pixel can show: the classes of the object masks and of the point labels."""
+"""The object classes in masks and point labels."""
 
 from enum import IntEnum
 
 
 class Thing(IntEnum):
-    """The number is the value in a mask; 0 is what nobody could name."""
+    """The number is the value in a mask; 0 means unidentified."""
 
     UNKNOWN = 0
     SAND = 1
@@ -27,7 +27,7 @@ class Thing(IntEnum):
 
     @property
     def label(self) -> str:
-        """The name a person would write in a point count."""
+        """Return the name used in a point count."""
         return LABELS[self]
 
 

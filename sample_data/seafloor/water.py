@@ -1,4 +1,4 @@
-"""What lies between the sea floor and the file: water, strobes, lens, sensor, and what now and then goes wrong."""
+"""Simulate the imaging between sea floor and file: water, strobes, lens, sensor, and occasional defects."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -7,27 +7,27 @@ from functools import lru_cache
 import numpy as np
 from PIL import Image, ImageDraw, ImageFilter
 
-from sample_data.bank import Bank, crop
+from benthoscope.sample_data.bank import Bank, crop
 
-USUAL_ALTITUDE = 2.0  # metres; the camera's white balance was set there
-EXPOSURE = 0.42       # mean brightness the camera aims at
-GOOD = "good"         # the quality of a frame with nothing wrong
+USUAL_ALTITUDE = 2.0  # metres; altitude at which the camera's white balance was set
+EXPOSURE = 0.42  # mean brightness of the automatic exposure
+GOOD = "good"  # the quality of a frame without defects
 
 
 @dataclass(frozen=True)
 class Water:
-    """One dive's water and lights, per channel where it matters."""
+    """The water and lights of one dive; some values are per channel."""
 
-    loss: tuple[float, float, float]   # per metre of path; red is lost first
-    haze: tuple[float, float, float]   # colour of the light scattered back
-    cast: tuple[float, float, float]   # colour of the ground and of the white balance
-    strobe: tuple[float, float]        # how far the lit middle lies off the image centre, in half widths
-    vignette: float                    # brightness lost in the corners
+    loss: tuple[float, float, float]  # per metre of path; red is lost first
+    haze: tuple[float, float, float]  # colour of the backscattered light
+    cast: tuple[float, float, float]  # colour of the ground and of the white balance
+    strobe: tuple[float, float]  # distance of the lit centre from the image centre, in half widths
+    vignette: float  # brightness lost in the corners
 
 
 @dataclass(frozen=True)
 class Shot:
-    """How one frame was taken; `tint` is its own deviation of colour."""
+    """How one frame was taken; `tint` is its own colour deviation."""
 
     size: tuple[int, int]
     altitude: float
@@ -37,7 +37,7 @@ class Shot:
 
 
 def some_water(rng: np.random.Generator) -> Water:
-    """The water of one dive: from clear and blue to green and murky."""
+    """Return the water of one dive: from clear and blue to green and murky."""
     murk = rng.uniform(0.6, 1.5)
     green = rng.uniform(-0.5, 0.5)
     return Water(
@@ -50,14 +50,14 @@ def some_water(rng: np.random.Generator) -> Water:
 
 
 def photograph(scene: Image.Image, shot: Shot, rng: np.random.Generator, bank: Bank) -> Image.Image:
-    """The frame that the camera stores of a painted scene, at the size of the shot."""
+    """Return the frame that the camera stores of a painted scene, at the size of the shot."""
     return CONDITIONS[shot.quality](scene, shot, rng, bank)
 
 
 def _good(scene: Image.Image, shot: Shot, rng: np.random.Generator, bank: Bank, gain: float = 1.0) -> Image.Image:
     soft = 0.25 + 0.12 * abs(shot.altitude - USUAL_ALTITUDE) + 0.15 * rng.random()
-    seen = scene.resize(shot.size, Image.Resampling.BILINEAR).filter(ImageFilter.BoxBlur(soft * bank.scale))
-    light = np.asarray(seen, np.float32) * (_transmission(shot, rng) / np.float32(255))
+    blurred = scene.resize(shot.size, Image.Resampling.BILINEAR).filter(ImageFilter.BoxBlur(soft * bank.scale))
+    light = np.asarray(blurred, np.float32) * (_transmission(shot, rng) / np.float32(255))
     murk = np.float32(1 - np.exp(-0.12 * shot.altitude)) * np.array(shot.water.haze, np.float32)
     light += murk
     light *= np.float32(gain * (EXPOSURE * np.exp(rng.normal(0, 0.10)) / light.mean()) ** 0.8)
@@ -77,7 +77,7 @@ def _black(scene: Image.Image, shot: Shot, rng: np.random.Generator, bank: Bank)
 
 
 def _mid_water(scene: Image.Image, shot: Shot, rng: np.random.Generator, bank: Bank) -> Image.Image:
-    """The vehicle was far off the bottom: blue-green haze and drifting flakes."""
+    """Return a frame taken far above the bottom: blue-green haze and drifting flakes."""
     haze = Image.new("RGB", shot.size)
     pen = ImageDraw.Draw(haze)
     for x, y in rng.random((90, 2)) * shot.size:
@@ -90,27 +90,32 @@ def _mid_water(scene: Image.Image, shot: Shot, rng: np.random.Generator, bank: B
 
 Condition = Callable[[Image.Image, Shot, np.random.Generator, Bank], Image.Image]
 BAD: Mapping[str, Condition] = {
-    "black": _black, "blurred": _blurred, "over-exposed": _over_exposed, "mid-water": _mid_water,
+    "black": _black,
+    "blurred": _blurred,
+    "over-exposed": _over_exposed,
+    "mid-water": _mid_water,
 }
 CONDITIONS: Mapping[str, Condition] = {GOOD: _good, **BAD}
-BLIND = ("black", "mid-water")  # frames that show no sea floor, so that no habitat can be named
+BLIND = ("black", "mid-water")  # frames that show no sea floor, so no habitat can be labelled
 
 
 def _transmission(shot: Shot, rng: np.random.Generator) -> np.ndarray:
-    """(H, W, 3): what lights, lens and the way through the water leave of every colour."""
+    """Return the fraction of each colour (H, W, 3) that lights, lens and water leave."""
     x, y, away = _lens(shot.size)
     dx, dy = np.asarray(shot.water.strobe) + rng.normal(0, 0.04, 2)
     lamp = (1 - np.float32(shot.water.vignette) * away) * (1 + np.float32(dx) * x + np.float32(dy) * y)
     loss = np.asarray(shot.water.loss)
     colour = np.exp(-2 * loss * (shot.altitude - USUAL_ALTITUDE)) * shot.water.cast * shot.tint
-    further = -0.22 * loss * shot.altitude  # corners are further from lamp and lens
-    parts = np.stack([lamp, lamp * away], axis=-1)  # the product is three times as fast as broadcasting over channels
-    return parts @ np.stack([colour, colour * further]).astype(np.float32)
+    further = -0.22 * loss * shot.altitude  # corners are farther from lamp and lens
+    light_shares = np.stack(
+        [lamp, lamp * away], axis=-1
+    )  # this product is three times faster than broadcasting over channels
+    return light_shares @ np.stack([colour, colour * further]).astype(np.float32)
 
 
 @lru_cache(maxsize=4)
 def _lens(size: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Coordinates in half widths from the centre, and their squared distance, 1 in the corners."""
+    """Return coordinates in half widths from the centre, and their squared distance, 1 in the corners."""
     width, height = size
     x = (np.arange(width, dtype=np.float32) + 0.5) / width * 2 - 1
     y = ((np.arange(height, dtype=np.float32) + 0.5) / height * 2 - 1)[:, None]
@@ -120,7 +125,7 @@ def _lens(size: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _developed(light: np.ndarray, shot: Shot, rng: np.random.Generator, bank: Bank) -> Image.Image:
-    """Sensor noise, and eight bits."""
+    """Add sensor noise and convert to eight bits."""
     noise = crop(bank.side, light.shape[:2], rng)(bank.static)
     light += np.float32(rng.uniform(0.010, 0.024) * (0.7 + 0.15 * shot.altitude)) * noise
     return Image.fromarray(np.clip(light * np.float32(255), 0, 255).astype(np.uint8), "RGB")

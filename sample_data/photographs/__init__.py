@@ -1,0 +1,1 @@
+"""Photo albums: landscapes, people and things, drawn as a camera takes them."""

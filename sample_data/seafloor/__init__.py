@@ -1,0 +1,1 @@
+"""Seafloor scenes: habitats, and the animals, plants, stones and things in them."""
