@@ -1,10 +1,10 @@
 """A real server, a real browser: every page is watched for calls to other hosts and for errors of its scripts.
 
-    def test_something(tab):              # a tab on the server of the clustered sample campaign, shared and read-only
-        page = tab("library")
+def test_something(tab):              # a tab on the server of the clustered sample campaign, shared and read-only
+    page = tab("library")
 
-    def test_something_else(tab, own):    # `own` is a server of the test's own on a copy that it may change
-        page = tab("library", own)
+def test_something_else(tab, own_server):    # a server of the test's own on a copy that it may change
+    page = tab("library", own_server)
 """
 
 import os
@@ -16,7 +16,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from queue import Empty, Queue
 from urllib.parse import urlsplit
@@ -24,35 +24,43 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from engine.jobs import run_now
-from engine.labelling.vocabulary_file import add_catami
-from engine.workspace import Workspace
-from engine.workspace.vocabularies import NewTerm
+from benthoscope.engine.jobs import run_now
+from benthoscope.engine.labelling.vocabulary_file import add_catami
+from benthoscope.engine.workspace import Workspace
+from benthoscope.engine.workspace.labels.vocabularies import NewTerm
+from tests.browser import server_forks
 
 ROOT = Path(__file__).parents[2]
 ARTEFACTS = ROOT / "test-artefacts"
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-         "--disable-component-update", "--disable-sync"]
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 START = 120  # seconds a server may take on a busy machine
 PATIENCE = 60_000  # milliseconds for anything on a page: a machine full of tests is slow
+Process = subprocess.Popen | server_forks.ForkedServer
+Prepare = Callable[[Workspace], None]
 WORDS = ("sand", "kelp", "reef", "rubble")  # of the vocabulary of `named`
 LAPTOP, LARGE = {"width": 1366, "height": 768}, {"width": 2560, "height": 1440}
 
 
-@pytest.hookimpl(tryfirst=True)  # before names are read by who hands tests out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.browser)
-            item.add_marker(pytest.mark.xdist_group("browser"))  # one server and one browser for all of them
 
 
 @dataclass
 class Server:
     """A server in a process of its own."""
 
-    process: subprocess.Popen
+    process: Process
     address: str  # with its token
 
     @property
@@ -80,7 +88,7 @@ class Server:
 
 @dataclass
 class Watch:
-    """What a page should not do."""
+    """Records forbidden behaviour of a page: errors and requests to other hosts."""
 
     base: str
     errors: list[str] = field(default_factory=list)
@@ -89,51 +97,81 @@ class Watch:
 
     def on(self, page) -> None:
         page.on("pageerror", lambda error: self.errors.append(str(error)))
-        page.on("console", lambda message: message.type == "error" and self.errors.append(
-            f"{message.text} ({message.location.get('url', '')})"))
+        page.on(
+            "console",
+            lambda message: (
+                message.type == "error" and self.errors.append(f"{message.text} ({message.location.get('url', '')})")
+            ),
+        )
         page.on("request", lambda request: self._request(request.url))
         page.on("websocket", lambda socket: self._request(socket.url))
 
     def _request(self, url: str) -> None:
-        parts = urlsplit(url)
-        if parts.scheme in ("http", "https", "ws", "wss") and parts.netloc != urlsplit(self.base).netloc:
+        address = urlsplit(url)
+        if address.scheme in ("http", "https", "ws", "wss") and address.netloc != urlsplit(self.base).netloc:
             self.foreign.append(url)
 
     def check(self) -> None:
-        errors = [told for told in self.errors if not any(part in told for part in self.expected)]
+        errors = [error for error in self.errors if not any(piece in error for piece in self.expected)]
         assert not self.foreign, f"the page called other hosts: {self.foreign}"
         assert not errors, f"errors on the page: {errors}"
 
 
 def start_server(workspace: Path, *words: str) -> Server:
-    """`benthoscope serve` on a free port, once it answers."""
-    run = [sys.executable, "-c", "from app.cli import main; main()", "serve", str(workspace), "--no-browser", *words]
-    return started(run, workspace.parent)
+    """`benthoscope serve` on a free port, once it answers, as a fork of a process that has imported everything."""
+    if not server_forks.POSSIBLE:
+        return start_new_process(workspace, *words)
+    return _answering(_forks().start(_arguments(workspace, words), workspace.parent, _environment()))
+
+
+@cache
+def _forks() -> server_forks.Forks:
+    return server_forks.Forks()
+
+
+def start_new_process(workspace: Path, *words: str) -> Server:
+    """The same in a process that has imported nothing yet, as when a person starts it."""
+    command = [sys.executable, "-c", "from benthoscope.app.cli import main; main()", *_arguments(workspace, words)]
+    return started(command, workspace.parent)
+
+
+def _arguments(workspace: Path, words: Sequence[str]) -> list[str]:
+    return ["serve", str(workspace), "--no-browser", *words]
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
 
 
 def started(run: Sequence[str], folder: Path) -> Server:
     """A server run by this command, once it has printed its address."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
-    process = subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1,
-                               env=environment, cwd=folder)
-    said: Queue[str] = Queue()
-    threading.Thread(target=lambda: [said.put(line) for line in process.stdout], daemon=True).start()
-    told = []
+    return _answering(
+        subprocess.Popen(
+            run, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1, env=_environment(), cwd=folder
+        )
+    )
+
+
+def _answering(process: Process) -> Server:
+    """The server of this process, once it has printed its address."""
+    queue: Queue[str] = Queue()
+    threading.Thread(target=lambda: [queue.put(line) for line in process.stdout], daemon=True).start()
+    lines = []
     try:
         while True:
-            told.append(said.get(timeout=START))
-            found = re.search(r"http://\S+", told[-1])
-            if found:
-                return Server(process, found.group())
+            lines.append(queue.get(timeout=START))
+            match = re.search(r"http://\S+", lines[-1])
+            if match:
+                return Server(process, match.group())
     except Empty:
         process.kill()
-        raise AssertionError(f"the server did not start: {''.join(told)}") from None
+        raise AssertionError(f"the server did not start: {''.join(lines)}") from None
 
 
 @pytest.fixture(scope="session")
 def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The images of the sample campaign that comes with the program; in a checkout without it, a small one made now."""
-    from sample_data import campaign_path, make_campaign
+    from benthoscope.sample_data import campaign_path, make_campaign
 
     if campaign_path().is_dir():
         return campaign_path()
@@ -148,9 +186,11 @@ def clustered(tmp_path_factory: pytest.TempPathFactory, campaign: Path) -> Path:
     folder = tmp_path_factory.mktemp("clustered")
     shutil.copytree(campaign, folder / "images")
     with Workspace.create(folder / "sample.benthos", name="Sample campaign") as workspace:
-        for kind, parameters in (("import", {"folder": str(folder / "images"), "collection": "Sample campaign"}),
-                                 ("features", {"kinds": ["colour"]}),
-                                 ("cluster", {"features": "colour", "name": "First look"})):
+        for kind, parameters in (
+            ("import", {"folder": str(folder / "images"), "collection": "Sample campaign"}),
+            ("features", {"kinds": ["colour"]}),
+            ("cluster", {"features": "colour", "name": "First look"}),
+        ):
             job = run_now(workspace, kind, parameters)
             assert job.state == "done", job.error
     return folder / "sample.benthos"
@@ -178,23 +218,44 @@ def _close(opened: list) -> None:
 
 
 @pytest.fixture
-def own(clustered: Path, tmp_path: Path, contexts: list) -> Iterator[Server]:
+def own_server(clustered: Path, tmp_path: Path, contexts: list) -> Iterator[Server]:
     """A server of the test's own on a copy of the clustered workspace."""
-    shutil.copytree(clustered.parent, tmp_path / "copy")
-    running = start_server(tmp_path / "copy" / clustered.name)
+    running = start_server(copied(clustered, tmp_path))
     yield running
     _close(contexts)
     running.stop()
 
 
+@pytest.fixture(scope="session")
+def prepared(clustered: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[Prepare], Path]:
+    """Copies of the clustered workspace, each changed once by a function: copy them, do not change them."""
+    folders: dict[Prepare, Path] = {}
+
+    def folder_of(prepare: Prepare) -> Path:
+        if prepare not in folders:
+            folder = copied(clustered, tmp_path_factory.mktemp(prepare.__name__))
+            with Workspace.open(folder) as workspace:
+                prepare(workspace)
+            folders[prepare] = folder
+        return folders[prepare]
+
+    return folder_of
+
+
+def add_terms(workspace: Workspace) -> None:
+    workspace.vocabularies.add("own", [NewTerm((word,)) for word in WORDS])
+    add_catami(workspace)
+
+
+def copied(folder: Path, target: Path) -> Path:
+    """The folder of a copy of a workspace and of the images beside it."""
+    return shutil.copytree(folder.parent, target / "copy") / folder.name
+
+
 @pytest.fixture
-def named(clustered: Path, tmp_path: Path, contexts: list) -> Iterator[tuple[Server, Path]]:
-    """A server on a copy of the clustered workspace that has a vocabulary, and the workspace's folder."""
-    shutil.copytree(clustered.parent, tmp_path / "copy")
-    folder = tmp_path / "copy" / clustered.name
-    with Workspace.open(folder) as workspace:
-        workspace.vocabularies.add("own", [NewTerm((word,)) for word in WORDS])
-        add_catami(workspace)
+def named(prepared: Callable[[Prepare], Path], tmp_path: Path, contexts: list) -> Iterator[tuple[Server, Path]]:
+    """A server on a copy of the clustered workspace that has vocabularies, and the workspace's folder."""
+    folder = copied(prepared(add_terms), tmp_path)
     started = start_server(folder)
     yield started, folder
     _close(contexts)
@@ -226,7 +287,7 @@ def blank(tmp_path: Path, contexts: list) -> Iterator[Server]:
 def chromium():
     """The system's browser; Playwright's own is not installed, because its download is another host."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    path = next((found for name in CHROMIUM if (found := shutil.which(name))), None)
+    path = next((executable for name in CHROMIUM if (executable := shutil.which(name))), None)
     if path is None:
         pytest.skip("no Chromium on this machine (install the package `chromium`)")
     with sync_api.sync_playwright() as running:
@@ -237,17 +298,34 @@ def chromium():
 
 @pytest.fixture
 def tab(chromium, contexts: list, request: pytest.FixtureRequest) -> Iterator[Callable]:
-    """Opens pages: `tab(slug, server, dark=..., size=...)`. At the end every page opened must have been without fault.
+    """Opens pages: `tab(slug, server, dark=..., size=..., person=...)`. The tour of Explore is closed unless
+    `tour`. At the end every page opened must have been without fault.
 
     `page.watch.expected.append(text)` allows for an error the test provokes."""
     watches: list[Watch] = []
 
-    def opened(slug: str = "", at: Server | None = None, *, dark: bool = False, size: dict | None = None,
-               wait: bool = True):
+    def opened(
+        slug: str = "",
+        at: Server | None = None,
+        *,
+        dark: bool = False,
+        size: dict | None = None,
+        wait: bool = True,
+        person: str = "",
+        tour: bool = False,
+    ):
         at = at or request.getfixturevalue("server")
         context = chromium.new_context(viewport=size or LAPTOP)
-        context.add_cookies([{"name": "bentho-theme", "value": "dark" if dark else "light", "url": at.base},
-                             {"name": at.cookie, "value": at.token, "url": at.base}])
+        if not tour:
+            context.add_init_script("localStorage.setItem('bentho-tour-explore', 'closed')")
+        context.add_cookies(
+            [
+                {"name": "bentho-theme", "value": "dark" if dark else "light", "url": at.base},
+                {"name": at.cookie, "value": at.token, "url": at.base},
+            ]
+        )
+        if person:
+            context.add_cookies([{"name": "bentho-person", "value": person, "url": at.base}])
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
@@ -257,7 +335,7 @@ def tab(chromium, contexts: list, request: pytest.FixtureRequest) -> Iterator[Ca
         page.goto(f"{at.base}/{slug}")
         if wait:
             page.get_by_role("navigation", name="Pages").wait_for()
-            page.get_by_role("button", name="Keyboard map").wait_for()  # from then on keys are heard
+            page.get_by_role("button", name="Keyboard shortcuts").wait_for()  # from then on keys are heard
         return page
 
     yield opened
@@ -269,10 +347,11 @@ def tab(chromium, contexts: list, request: pytest.FixtureRequest) -> Iterator[Ca
 @pytest.fixture
 def screenshot(request: pytest.FixtureRequest) -> Callable:
     """`screenshot(page, "library")` keeps a picture among the test's artefacts."""
-    def kept(page, name: str) -> Path:
+
+    def remaining(page, name: str) -> Path:
         ARTEFACTS.mkdir(exist_ok=True)
         path = ARTEFACTS / f"{name}.png"
         page.screenshot(path=path)
         return path
 
-    return kept
+    return remaining

@@ -1,4 +1,4 @@
-"""A page with a callback that takes its time, for the test that nobody else waits for it."""
+"""A page with a slow callback, for the test that other tabs do not wait for it."""
 
 import time
 
@@ -8,12 +8,12 @@ SECONDS = 4
 
 
 def view(session):
-    told = pn.pane.HTML("<p>quick</p>")
+    html = pn.pane.HTML("<p>quick</p>")
     button = pn.widgets.Button(name="Slow")
 
     def slowly(_):
         time.sleep(SECONDS)
-        told.object = "<p>slow is over</p>"
+        html.object = "<p>slow is over</p>"
 
     button.on_click(slowly)
-    return pn.Column(button, told)
+    return pn.Column(button, html)

@@ -16,18 +16,18 @@ WEST, EAST, SOUTH, NORTH = 146.5, 149.5, -44.5, -41.5  # around the sample campa
 @pytest.fixture
 def charts():
     """A server of tiles that keeps what it was asked for, as (level, x, y)."""
-    held = io.BytesIO()
-    Image.new("RGB", (256, 256), (190, 210, 220)).save(held, "PNG")
+    buffer = io.BytesIO()
+    Image.new("RGB", (256, 256), (190, 210, 220)).save(buffer, "PNG")
 
     class Tiles(BaseHTTPRequestHandler):
         def do_GET(self):
-            self.server.asked.append(tuple(int(part) for part in self.path.removesuffix(".png").strip("/").split("/")))
+            self.server.asked.append(tuple(int(word) for word in self.path.removesuffix(".png").strip("/").split("/")))
             self.send_response(200)
             self.send_header("content-type", "image/png")
             self.end_headers()
-            self.wfile.write(held.getvalue())
+            self.wfile.write(buffer.getvalue())
 
-        def log_message(self, *told):
+        def log_message(self, *content):
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Tiles)
@@ -47,9 +47,9 @@ def test_charts_come_from_the_server_a_person_named_and_show_the_right_place(tab
         assert page.watch.foreign and all(url.startswith(f"{charts.address}/") for url in page.watch.foreign)
         page.watch.foreign.clear()  # those were allowed
         for level, x, y in charts.asked:
-            many = 2**level
-            assert WEST < (x + 0.5) / many * 360 - 180 < EAST
-            assert SOUTH < math.degrees(math.atan(math.sinh(math.pi * (1 - 2 * (y + 0.5) / many)))) < NORTH
+            tile_count = 2**level
+            assert WEST < (x + 0.5) / tile_count * 360 - 180 < EAST
+            assert SOUTH < math.degrees(math.atan(math.sinh(math.pi * (1 - 2 * (y + 0.5) / tile_count)))) < NORTH
         contexts.pop().close()
     finally:
         running.stop()

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from engine.workspace import NewImage, Workspace
-from engine.workspace.crowd_records import NewTask, Settings
+from benthoscope.engine.workspace import NewImage, Workspace
+from benthoscope.engine.workspace.crowd.records import CampaignSettings, NewTask
 from tests.browser.conftest import Watch, start_server
 
 PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True, "device_scale_factor": 2}
@@ -28,7 +28,7 @@ class Asked:
 
     def campaign(self, tasks=2, practice=False, **settings):
         self.made += 1
-        chosen = Settings(size=6, repeats=2, **settings)
+        chosen = CampaignSettings(size=6, repeats=2, **settings)
         made = self.workspace.crowd.create(f"ask {self.made}", np.array(self.ids), chosen)
         new = [NewTask(tuple(range(6)), 0, "practice")] if practice else []
         new += [NewTask(tuple(np.roll(np.arange(12), 5 * at)[:6].tolist()), 2) for at in range(tasks)]
@@ -48,13 +48,15 @@ def asked(tmp_path_factory):
     with Workspace.create(folder / "reef") as workspace:
         group = workspace.library.group(workspace.library.collection("dives").id, "one")
         root = workspace.library.register_root(folder)
-        ids = workspace.library.store_images([_drawn(folder, root.id, group.id, number) for number in range(12)])
+        ids = workspace.library.store_images(
+            [_store_picture(folder, root.id, group.id, number) for number in range(12)]
+        )
         server = start_server(folder / "reef.benthos")
         yield Asked(workspace, server.base, ids)
         server.stop()
 
 
-def _drawn(folder, root, group, number):
+def _store_picture(folder, root, group, number):
     """A round or a square in one of four colours."""
     picture, held = Image.new("RGB", (240, 180), "#dfe6e9"), io.BytesIO()
     shape = ImageDraw.Draw(picture).ellipse if number % 2 else ImageDraw.Draw(picture).rectangle
@@ -97,9 +99,9 @@ def groups_shown(page):
 
 
 def sort_all(page, groups=(0, 1, 0, 1, 0, 1)):
-    for place, group in enumerate(groups):
+    for position, group in enumerate(groups):
         page.locator("#groups .swatch").nth(group).click()
-        page.locator(".picture").nth(place).click()
+        page.locator(".picture").nth(position).click()
 
 
 def done(page):
@@ -107,7 +109,7 @@ def done(page):
 
 
 def thanked(page):
-    page.get_by_text("Thank you! There is nothing left").wait_for()
+    page.get_by_text("Thank you! There are no more tasks").wait_for()
 
 
 def test_consent_comes_first_and_the_words_of_the_one_who_asks_are_text(visit, asked):
@@ -169,22 +171,24 @@ def test_a_picture_is_dragged_onto_a_group_and_a_new_group_added(visit, asked):
     page.mouse.move(end["x"] + end["width"] / 2, end["y"] + end["height"] / 2, steps=5)
     page.mouse.up()
     assert groups_shown(page) == ["", "", "3", "", "", ""]
-    page.get_by_role("button", name="Undo").click()
+    page.get_by_role("button", name="Undo", exact=True).click()
     assert groups_shown(page) == [""] * 6
 
 
 def test_everything_is_told_to_screen_readers(visit, asked, screenshot):
     page = visit(asked.campaign(tasks=1))
     screenshot(page, "crowd-task")
-    page.get_by_role("option", name="Picture 1 of 6, in no group").wait_for()
+    page.get_by_role("option", name="Image 1 of 6, in no group").wait_for()
     page.locator(".picture").first.click()
-    first = page.get_by_role("option", name="Picture 1 of 6, in group 1")
+    first = page.get_by_role("option", name="Image 1 of 6, in group 1")
     assert first.get_attribute("aria-selected") == "true"
-    assert page.get_by_role("radio", name="Group 1, 1 pictures").get_attribute("aria-checked") == "true"
-    assert page.get_by_role("button", name="Look closer at picture 1").count() == 1
-    unnamed = page.evaluate("[...document.querySelectorAll('button, input, [role]')].filter((e) => "
-                            "!e.ariaLabel && !e.getAttribute('aria-label') && !e.innerText.trim() && !e.labels?.length "
-                            "&& e.getAttribute('role') !== 'status' && e.offsetParent).map((e) => e.outerHTML)")
+    assert page.get_by_role("radio", name="Group 1, 1 images").get_attribute("aria-checked") == "true"
+    assert page.get_by_role("button", name="Enlarge image 1").count() == 1
+    unnamed = page.evaluate(
+        "[...document.querySelectorAll('button, input, [role]')].filter((e) => "
+        "!e.ariaLabel && !e.getAttribute('aria-label') && !e.innerText.trim() && !e.labels?.length "
+        "&& e.getAttribute('role') !== 'status' && e.offsetParent).map((e) => e.outerHTML)"
+    )
     assert unnamed == []
 
 
@@ -194,11 +198,11 @@ def test_a_thumb_on_a_phone_is_enough(visit, asked, screenshot):
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "nothing sticks out sideways"
     small = page.evaluate("[...document.querySelectorAll('#tools button')].filter((b) => b.offsetHeight < 44).length")
     assert small == 0, "buttons are as large as a thumb"
-    for place, group in enumerate((0, 1, 0, 1, 0, 1)):
+    for position, group in enumerate((0, 1, 0, 1, 0, 1)):
         page.locator("#groups .swatch").nth(group).tap()
-        page.locator(".picture").nth(place).tap()
+        page.locator(".picture").nth(position).tap()
     screenshot(page, "crowd-phone")
-    page.get_by_role("button", name="Look closer at picture 2").tap()
+    page.get_by_role("button", name="Enlarge image 2").tap()
     page.locator("#large-image").wait_for()
     page.get_by_role("button", name="Close", exact=True).tap()
     page.get_by_role("button", name="Done", exact=True).tap()
@@ -213,7 +217,7 @@ def test_an_answer_given_without_a_connection_is_kept_and_sent_once(visit, asked
     sort_all(page)
     page.context.set_offline(True)
     done(page)
-    page.get_by_text("Your answer is kept here").wait_for()
+    page.get_by_text("Your answer is stored here").wait_for()
     assert not asked.answers(campaign)
     page.context.set_offline(False)
     page.locator("#sorting").wait_for()
@@ -243,8 +247,8 @@ def test_an_answer_whose_receipt_was_lost_is_sent_again_and_stored_once(visit, a
 def test_a_closed_tab_finds_its_task_and_groups_again(visit, asked):
     campaign = asked.campaign(tasks=1)
     page = visit(campaign)
-    for place in range(3):
-        page.locator(".picture").nth(place).click()
+    for position in range(3):
+        page.locator(".picture").nth(position).click()
     page.reload()
     page.locator(".picture").first.wait_for()
     assert groups_shown(page) == ["1", "1", "1", "", "", ""]

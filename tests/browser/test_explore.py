@@ -46,17 +46,17 @@ def circle(page, pane, radius=0.45, keys=()):
 
 
 def until(page, ask, true, seconds=10):
-    """What `ask` gives once that is true."""
+    """Wait until `ask` returns a true value and return it."""
     for _ in range(20 * seconds):
-        if true(found := ask()):
-            return found
+        if true(response := ask()):
+            return response
         page.wait_for_timeout(50)
     raise AssertionError(f"still {ask()} after {seconds} s")
 
 
 def be(page, name="Ada"):
-    page.get_by_role("button", name="Say who you are").click()
-    page.get_by_label("Your name").fill(name)
+    page.get_by_role("button", name="Enter your name").click()
+    page.get_by_role("textbox", name="Your name").fill(name)
     page.keyboard.press("Enter")
     page.get_by_role("button", name=f"Person: {name}").wait_for()
 
@@ -79,13 +79,13 @@ def test_a_lasso_selects_and_a_second_one_takes_away(tab):
     page.keyboard.press("l")
     circle(page, "embedding")
     wait_told(page, "selected")
-    many = number(page)
-    assert many > 5
-    page.locator(f".gallery[data-length='{many}']").wait_for()
+    selected_count = number(page)
+    assert selected_count > 5
+    page.locator(f".gallery[data-length='{selected_count}']").wait_for()
     circle(page, "embedding", 0.2, keys=["Control"])
-    page.locator(f".gallery[data-length]:not([data-length='{many}'])").wait_for()
-    page.locator(TOLD).filter(has_not_text=re.compile(rf"\b{many} selected")).wait_for()
-    assert 0 < number(page) < many
+    page.locator(f".gallery[data-length]:not([data-length='{selected_count}'])").wait_for()
+    page.locator(TOLD).filter(has_not_text=re.compile(rf"\b{selected_count} selected")).wait_for()
+    assert 0 < number(page) < selected_count
 
 
 def test_escape_clears_the_selection_and_shows_all_again(tab):
@@ -131,7 +131,7 @@ def test_tiles_are_walked_selected_and_opened_by_keys(tab):
     first = viewer.locator("h2").inner_text()
     page.keyboard.press("ArrowRight")
     viewer.locator("h2").filter(has_not_text=first).wait_for()
-    assert viewer.get_by_role("group", name="Neighbours along the track").locator("img").count() > 1
+    assert viewer.get_by_role("group", name="Neighbours in the order taken").locator("img").count() > 1
     page.keyboard.press("Escape")
     viewer.wait_for(state="hidden")
 
@@ -193,10 +193,10 @@ def test_borders_between_panes_move_by_mouse_and_by_keys(tab):
     page = opened(tab)
     pane = page.get_by_role("region", name="Clusters")
     border = page.get_by_role("separator", name="Width of the clusters")
-    before, place = pane.bounding_box()["width"], border.bounding_box()
-    page.mouse.move(place["x"] + 3, place["y"] + 200)
+    before, box = pane.bounding_box()["width"], border.bounding_box()
+    page.mouse.move(box["x"] + 3, box["y"] + 200)
     page.mouse.down()
-    page.mouse.move(place["x"] + 120, place["y"] + 200, steps=4)
+    page.mouse.move(box["x"] + 120, box["y"] + 200, steps=4)
     page.mouse.up()
     wider = until(page, lambda: pane.bounding_box()["width"], lambda width: width > before + 80)
     border.focus()
@@ -204,49 +204,53 @@ def test_borders_between_panes_move_by_mouse_and_by_keys(tab):
     until(page, lambda: pane.bounding_box()["width"], lambda width: width < wider)
 
 
-def test_a_selection_is_labelled_and_the_label_taken_back(own, tab):
-    page = opened(tab, at=own)
+def test_a_selection_is_labelled_and_the_label_taken_back(own_server, tab):
+    page = opened(tab, at=own_server)
     be(page)
     page.locator(".card").first.get_by_role("button", name="Select").click()
     wait_told(page, "selected")
     count = number(page)
     page.get_by_label("Label for the selected images").fill("Kelp")
     page.keyboard.press("Enter")
-    page.get_by_text(f"Labelled {count} images Kelp").wait_for()
+    page.get_by_text(f'Labelled {count} images "Kelp"').wait_for()
     page.locator(".card header b", has_text="Kelp").first.wait_for()
-    page.get_by_role("button", name="Undo").click()
+    page.get_by_role("button", name="Undo", exact=True).click()
     page.locator(".card header b", has_text="Kelp").wait_for(state="detached")
 
 
-def test_a_selection_is_saved_exported_and_split_off(own, tab):
-    page = opened(tab, at=own)
+def test_a_selection_is_saved_exported_and_split_off(own_server, tab):
+    page = opened(tab, at=own_server)
     be(page)
     page.locator(".card").first.get_by_role("button", name="Select").click()
     wait_told(page, "selected")
     count, clusters = number(page), page.locator(".card").count()
-    page.get_by_role("button", name="More to do with the selection").click()
+    page.get_by_role("button", name="More commands on the selection").click()
     page.get_by_label("Name of the selection").fill("edge")
     page.keyboard.press("Enter")
     page.wait_for_url("**saved=1**")
-    page.get_by_role("button", name="More to do with the selection").click()
+    page.get_by_role("button", name="More commands on the selection").click()
     with page.expect_download() as waiting:
         page.get_by_role("link", name="Export as CSV").click()
     rows = list(csv.DictReader(io.StringIO(waiting.value.path().read_text())))
     assert len(rows) == count and {"path", "cluster", "depth", "label"} <= set(rows[0])
     page.reload()
     wait_told(page, f"{count} selected")
-    page.get_by_role("button", name="More to do with the selection").click()
+    page.get_by_role("button", name="More commands on the selection").click()
     page.get_by_text("Split off as a cluster").click()
     page.get_by_text(f"as cluster {clusters}").wait_for()
 
 
-def test_nobody_labels_without_a_name_and_is_told_so(own, tab):
-    page = opened(tab, at=own)
+def test_the_first_label_asks_for_the_name_and_is_stored_under_it(own_server, tab):
+    page = opened(tab, at=own_server)
     page.locator(".card").first.get_by_role("button", name="Select").click()
     wait_told(page, "selected")
     page.get_by_label("Label for the selected images").fill("Kelp")
     page.keyboard.press("Enter")
-    page.get_by_text("give your name").wait_for()
+    page.get_by_role("dialog", name="Name needed").wait_for()
+    page.keyboard.type("Ada")
+    page.keyboard.press("Enter")
+    page.get_by_text('images "Kelp"').wait_for()
+    page.get_by_role("button", name="Person: Ada").wait_for()
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
@@ -255,14 +259,129 @@ def test_a_dive_shows_its_track_its_sequence_and_its_like(tab, screenshot, dark)
     page.locator(".plane[data-drawn]").wait_for()
     page.wait_for_load_state("networkidle")
     screenshot(page, f"dive-{'dark' if dark else 'light'}")
-    page.locator(".mixture.current").wait_for()
     before = page.locator(".gallery[data-length]").get_attribute("data-length")
-    page.locator(".mixture.current .part").nth(1).click()
-    page.locator(f".gallery[data-length]:not([data-length='{before}'])").wait_for()
+    stage = page.locator("[data-plot='similar-mixtures'] .stage")
+    stage.scroll_into_view_if_needed()
+    page.locator("[data-plot='similar-mixtures'] .stage[data-drawn]").wait_for()
+    stage.focus()
+    for _ in range(page.locator(".tile").count()):  # along the bar of this dive, to a cluster that it has
+        page.keyboard.press("ArrowRight")
+        if (
+            float(
+                re.search(r"Share ([\d.]+) %", page.locator("[data-plot='similar-mixtures'] figcaption").inner_text())[
+                    1
+                ]
+            )
+            > 5
+        ):
+            break
+    page.keyboard.press("Enter")
     page.wait_for_url("**cluster=**")
+    page.locator(f".gallery[data-length]:not([data-length='{before}'])").wait_for()
+    page.locator(".chosen", has_text="selected").first.wait_for()
 
 
 def test_an_empty_workspace_says_the_next_step(blank, tab, screenshot):
     page = tab("explore", blank)
     page.get_by_role("link", name="Go to Library").wait_for()
     screenshot(page, "explore-empty")
+
+
+def test_a_right_click_and_shift_f10_open_the_menu_of_an_image(tab):
+    page = opened(tab)
+    total = number(page)
+    page.locator(".gallery .tile").first.click(button="right")
+    page.get_by_role("menuitem", name="Show only its cluster").click()
+    page.locator(".chip", has_text="Cluster").first.wait_for()
+    shown = until(page, lambda: number(page), lambda shown: 0 < shown < total)
+    page.locator(f".gallery[data-length='{shown}']").wait_for()
+    page.locator(".scroller").focus()
+    page.keyboard.press("Shift+F10")
+    page.get_by_role("menuitem", name="Open", exact=True).wait_for()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    wait_told(page, "1 selected")
+    assert page.locator(".scroller").evaluate("scroller => scroller.matches(':focus')")
+
+
+def test_control_a_selects_the_gallery_and_shift_shows_what_a_click_would_select(tab):
+    page = opened(tab)
+    total = number(page)
+    page.keyboard.press("Control+a")
+    wait_told(page, f"{total} selected")
+    page.keyboard.press("Escape")
+    page.locator(".gallery .tile").nth(0).click()
+    wait_told(page, "1 selected")
+    page.keyboard.down("Shift")
+    for _ in range(20):  # a busy page may draw the tiles again under a pointer that rests
+        page.locator(".gallery .tile").nth(3).hover()
+        page.locator(".gallery .tile").nth(4).hover()
+        page.wait_for_timeout(300)
+        if page.locator(".tile.inrange").count() == 5:
+            break
+    assert page.locator(".tile.inrange").count() == 5
+    page.locator(".gallery .tile").nth(4).click()
+    page.keyboard.up("Shift")
+    wait_told(page, "5 selected")
+    assert page.locator(".tile.inrange").count() == 0
+
+
+def test_a_card_beside_the_pointer_tells_about_the_image(tab):
+    page = opened(tab)
+    page.locator(".gallery .tile").nth(1).hover()
+    card = page.locator(".tip.facts:popover-open")
+    card.get_by_text("probability").wait_for()
+    box = card.bounding_box()
+    assert box["x"] >= 0 and box["x"] + box["width"] <= LAPTOP["width"] and box["y"] + box["height"] <= LAPTOP["height"]
+    page.mouse.move(5, 5)
+    card.wait_for(state="hidden")
+
+
+def test_a_view_is_saved_restored_and_deleted(tab, own_server):
+    page = opened(tab, at=own_server, person="Ada")
+    views = page.get_by_role("button", name="Views")
+    page.locator(".card").first.get_by_role("button", name="Show only").click()
+    page.wait_for_url("**cluster=**")
+    page.get_by_label("Colour by").select_option("depth")
+    page.wait_for_url("**colour=depth**")
+    address, shown = page.url, number(page)
+    views.click()
+    page.get_by_role("textbox", name="Name of this view").fill("Deep")
+    page.keyboard.press("Enter")
+    page.get_by_text("Saved the view Deep").wait_for()
+    page.goto(f"{own_server.base}/explore")
+    views.click()
+    page.get_by_role("button", name="Deep", exact=True).click()
+    page.wait_for_url(address)
+    page.locator(f".gallery[data-length='{shown}']").wait_for()
+    views.click()
+    page.get_by_role("button", name="Delete the view Deep").click()
+    page.get_by_text("Deleted the view Deep").wait_for()
+    page.get_by_role("button", name="Deep", exact=True).wait_for(state="detached")
+
+
+@pytest.mark.parametrize("width", [1280, 1366])
+def test_the_controls_of_explore_have_a_name_and_room_for_it(tab, width):
+    page = opened(tab, size={"width": width, "height": 768})
+    for name in ("Run", "Colour", "Labels", "Sort by", "Group by", "Projection", "Images", "Order", "Show"):
+        assert page.locator(".caption", has_text=re.compile(f"^{name}$")).first.is_visible(), name
+    widths = [box.bounding_box()["width"] for box in page.locator("select:visible").all()]
+    assert min(widths) >= 76, widths
+
+
+def test_the_tour_is_walked_by_keys_and_closed_for_ever(tab):
+    page = tab("explore", tour=True)
+    tour = page.get_by_role("dialog", name="Tour of Explore")
+    tour.get_by_text("1 of 5").wait_for()
+    page.keyboard.press("ArrowRight")
+    tour.get_by_role("heading", name="Embedding").wait_for()
+    page.keyboard.press("Escape")
+    tour.wait_for(state="hidden")
+    page.reload()  # closed for this time only
+    tour.get_by_role("button", name="Do not show again").click()
+    page.reload()
+    page.locator(".cards .card").first.wait_for()
+    assert not tour.is_visible()
+    page.get_by_role("button", name="More commands on the selection").click()
+    page.get_by_role("button", name="Show the tour").click()
+    tour.get_by_text("1 of 5").wait_for()

@@ -2,9 +2,10 @@
 
 import pytest
 
-from engine.workspace import Workspace
-from engine.workspace.vocabularies import NewTerm
+from benthoscope.engine.workspace import Workspace
+from benthoscope.engine.workspace.labels.vocabularies import NewTerm
 from tests.benchmarks.sized_workspace import make_workspace
+from tests.browser.audit_pages import all_seen
 from tests.browser.conftest import WORDS, start_server
 
 
@@ -26,8 +27,8 @@ def choose(page, word):
     page.locator(".chosen .chip.on").filter(has_text=word).first.wait_for()
 
 
-def mode(page, wanted):
-    page.locator(f".tiles[data-mode={wanted}]").wait_for()
+def mode(page, expected):
+    page.locator(f".tiles[data-mode={expected}]").wait_for()
 
 
 def labelled(page):
@@ -38,8 +39,8 @@ def terms(folder):
     """{term name: images}, as the log has it."""
     with Workspace.open(folder) as workspace:
         names = {term.id: term.name for term in workspace.vocabularies.all_terms()}
-        found = [names[number] for number in workspace.labels.current_terms()[1].tolist()]
-    return {name: found.count(name) for name in set(found)}
+        term_names = [names[number] for number in workspace.labels.current_terms()[1].tolist()]
+    return {name: term_names.count(name) for name in set(term_names)}
 
 
 def test_a_cluster_is_named_checked_and_taken_back_without_the_mouse(named, tab, screenshot):
@@ -51,8 +52,9 @@ def test_a_cluster_is_named_checked_and_taken_back_without_the_mouse(named, tab,
     mode(page, "check")
     first = labelled(page)
     assert first > 10
+    all_seen(page)
     page.keyboard.press("Enter")
-    page.get_by_text("at 95 %").wait_for()
+    page.get_by_text("at 95 %").first.wait_for()
     mode(page, "cluster")
     choose(page, "kelp")
     page.keyboard.press("Enter")
@@ -76,8 +78,19 @@ def test_what_is_clicked_is_left_out_and_named_at_once(named, tab):
     choose(page, "rubble")
     page.keyboard.press("Enter")
     mode(page, "check")
-    found = terms(folder)
-    assert found["reef"] == 3 and found["rubble"] > 5
+    term_names = terms(folder)
+    assert term_names["reef"] == 3 and term_names["rubble"] > 5
+
+
+ANSWERS = """() => [...Bokeh.documents].flatMap((one) => one.roots())
+    .filter((root) => root.title?.text === "Extension of the cluster").flatMap((root) => root.renderers)
+    .filter((one) => (one.glyph?.size?.value ?? one.glyph?.size) === 9)
+    .reduce((sum, one) => sum + one.data_source.get_length(), 0)"""
+
+
+def answers(page):
+    """The number of answers in the plot of an extension."""
+    return page.evaluate(ANSWERS)
 
 
 def test_a_list_is_extended_with_f_and_j(named, tab, screenshot):
@@ -86,15 +99,71 @@ def test_a_list_is_extended_with_f_and_j(named, tab, screenshot):
     choose(page, "sand")
     page.keyboard.press("x")
     mode(page, "grow")
-    page.locator("figure.curve").wait_for()
+    page.locator(".curve .stage[data-drawn]").wait_for()
     screenshot(page, "review-grow")
     for key in "fjf":
-        before = page.locator("figure.curve circle").count()
+        before = answers(page)
         page.keyboard.press(key)
-        page.locator("figure.curve circle").nth(before).wait_for(state="attached")
+        page.wait_for_function(f"(before) => ({ANSWERS})() > before", arg=before)
     page.keyboard.press("Enter")
     mode(page, "check")
     assert terms(folder)["sand"] >= 50
+
+
+def test_four_commands_are_visible_and_the_menu_has_the_others(named, tab):
+    page = review(tab, named[0])
+    assert page.locator(".toolbar .verbs button:visible").count() == 4
+    page.get_by_role("button", name="More").focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("menuitem", name="Split in two").wait_for()
+    for _ in range(3):
+        page.keyboard.press("ArrowDown")
+    assert page.get_by_role("menuitem", name="Mark as a duplicate").evaluate("one => one.matches(':focus')")
+    page.keyboard.press("Escape")
+    page.get_by_role("menuitem", name="Split in two").wait_for(state="hidden")
+    assert page.get_by_role("button", name="More").evaluate("one => one.matches(':focus')")
+    page.get_by_role("button", name="More").click()
+    page.get_by_role("menuitem", name="Plot with a lasso").click()
+    page.locator(".plane:not([hidden])").wait_for()
+    page.keyboard.press("o")
+    page.locator(".single:not([hidden])").wait_for()
+    assert page.locator(".toolbar .verbs button:visible").count() == 4
+
+
+def test_a_reload_shows_the_same_page_with_tiles_of_the_same_size(named, tab):
+    page = review(tab, named[0])
+    page.locator(".clusters .row img").first.wait_for()
+    small = page.locator(".tile").first.bounding_box()["width"]
+    page.get_by_label("Size of tiles").fill("60")
+    large = page.locator(".tile").first.bounding_box()["width"]
+    assert large > 2 * small
+    page.keyboard.press("Escape")
+    page.locator("h1").click()
+    page.keyboard.press("ArrowRight")
+    page.get_by_text("page 2 of").wait_for()
+    title, images = (
+        page.locator("h1").inner_text(),
+        [tile.get_attribute("data-id") for tile in page.locator(".tile").all()],
+    )
+    page.reload()
+    page.get_by_text("page 2 of").wait_for()
+    assert page.locator("h1").inner_text() == title
+    assert [tile.get_attribute("data-id") for tile in page.locator(".tile").all()] == images
+    assert page.locator(".tile").first.bounding_box()["width"] == large
+
+
+def test_the_header_undoes_the_last_change_on_another_page(named, tab):
+    server, folder = named
+    page = review(tab, server)
+    choose(page, "sand")
+    page.keyboard.press("Enter")
+    mode(page, "check")
+    assert terms(folder)
+    page.goto(f"{server.base}/runs")
+    page.get_by_role("button", name='Undo: "sand" on').click()
+    page.get_by_text('Undone: "sand" on').first.wait_for()
+    page.get_by_role("button", name="Nothing to undo").wait_for()
+    assert terms(folder) == {}
 
 
 def test_undo_reaches_back_beyond_a_restart(named, tab):
@@ -129,12 +198,11 @@ def test_two_browsers_label_at_once_and_nothing_is_lost(named, tab):
     bob.keyboard.press("Enter")
     mode(ann, "check")
     mode(bob, "check")
-    found = terms(folder)
-    assert set(found) == {"sand", "kelp"}
-    total = str(sum(found.values()))
+    term_names = terms(folder)
+    assert set(term_names) == {"sand", "kelp"}
+    total = str(sum(term_names.values()))
     for page in (ann, bob):
         page.locator("[data-told=labelled]").filter(has_text=total).wait_for()
-
 
 
 def row_sizes(page):
@@ -143,14 +211,14 @@ def row_sizes(page):
     return {int(pair[0]): int(pair[-1]) for pair in pairs}
 
 
-def until_sizes(page, wanted):
+def until_sizes(page, expected):
     """Waits until the list on the right says so."""
-    for number, size in wanted.items():
+    for number, size in expected.items():
         page.locator(f".clusters .row[aria-label^='Cluster {number}, {size} images,']").wait_for()
-    page.locator(".clusters .row").nth(len(wanted)).wait_for(state="detached")
+    page.locator(".clusters .row").nth(len(expected)).wait_for(state="detached")
 
 
-def here(page):
+def current_cluster(page):
     return int(page.locator("h1").inner_text().split()[1].rstrip(","))
 
 
@@ -169,7 +237,7 @@ def aimed(page, key, cluster):
 
 @pytest.fixture
 def table(named, tab):
-    """Review with the largest cluster on the table: (page, folder, its number, another's, sizes)."""
+    """Open Review with the largest cluster: (page, folder, its number, the number of another cluster, sizes)."""
     server, folder = named
     page = review(tab, server)
     sizes = row_sizes(page)
@@ -188,8 +256,10 @@ def test_clusters_are_split_merged_and_marked_as_duplicates_by_key(table):
     page.keyboard.press("s")
     page.locator(".clusters .row").nth(len(sizes)).wait_for()
     undone(page, sizes)
-    together = {**{number: size for number, size in sizes.items() if number != largest},
-                other: sizes[largest] + sizes[other]}
+    together = {
+        **{number: size for number, size in sizes.items() if number != largest},
+        other: sizes[largest] + sizes[other],
+    }
     for key in "md":
         opened(page, largest)
         aimed(page, key, other)
@@ -199,8 +269,8 @@ def test_clusters_are_split_merged_and_marked_as_duplicates_by_key(table):
 
 def test_images_are_moved_and_a_cluster_begins_with_one(table):
     page, _, largest, other, sizes = table
-    for place in (0, 1):
-        page.locator(".tile").nth(place).click()
+    for number in (0, 1):
+        page.locator(".tile").nth(number).click()
     aimed(page, "m", other)
     until_sizes(page, {**sizes, largest: sizes[largest] - 2, other: sizes[other] + 2})
     undone(page, sizes)
@@ -208,7 +278,7 @@ def test_images_are_moved_and_a_cluster_begins_with_one(table):
     page.locator(".tile").nth(0).click()
     page.keyboard.press("c")
     mode(page, "grow")
-    page.locator("h1").filter(has_text="Growing cluster").wait_for()
+    page.locator("h1").filter(has_text="Extending cluster").wait_for()
     page.keyboard.press("Escape")
     mode(page, "cluster")
     undone(page, sizes)
@@ -217,19 +287,22 @@ def test_images_are_moved_and_a_cluster_begins_with_one(table):
 def test_a_lasso_marks_what_lies_within_and_that_is_split_off(table, screenshot):
     page, _, largest, _, sizes = table
     page.keyboard.press("p")
-    plane = page.locator("canvas.plane")
-    plane.wait_for()
+    page.locator("[data-plot=members] .stage[data-drawn]").wait_for()
+    page.wait_for_timeout(300)  # BokehJS draws after it was embedded
+    plane = page.locator(
+        "[data-plot=members] .bk-CanvasPanel, [data-plot=members] .bk-Canvas, [data-plot=members] canvas"
+    ).first
     screenshot(page, "review-lasso")
     box = plane.bounding_box()
-    corners = ((0.02, 0.02), (0.5, 0.02), (0.5, 0.98), (0.02, 0.98))
+    corners = ((0.12, 0.16), (0.5, 0.16), (0.5, 0.7))
     page.mouse.move(box["x"] + box["width"] * corners[0][0], box["y"] + box["height"] * corners[0][1])
     page.mouse.down()
     for x, y in corners[1:]:
         page.mouse.move(box["x"] + box["width"] * x, box["y"] + box["height"] * y, steps=4)
     page.mouse.up()
-    told = page.locator(".told").filter(has_text="clicked")
-    told.wait_for()
-    marked = int(told.inner_text().split()[0])
+    matching = page.locator(".told").filter(has_text="clicked")
+    matching.wait_for()
+    marked = int(matching.inner_text().split()[0])
     assert 0 < marked < sizes[largest]
     page.keyboard.press("s")
     until_sizes(page, {**sizes, largest: sizes[largest] - marked, max(sizes) + 1: marked})
@@ -251,19 +324,19 @@ def test_the_cut_of_a_list_is_moved_by_key(table):
     mode(page, "grow")
     slider = page.get_by_label("Cut, in pages")
     page.keyboard.press("f")
-    page.locator("figure.curve circle").first.wait_for(state="attached")
+    page.locator(".curve .stage[data-drawn]").wait_for()
     slider.focus()
     for _ in range(2):
-        now = int(slider.get_attribute("aria-valuenow"))
+        pages_before = int(slider.input_value())
         page.keyboard.press("ArrowLeft")
-        page.locator(f"svg[aria-valuenow='{max(now - 1, 0)}']").wait_for()
-    cut = int(slider.get_attribute("aria-valuenow"))
+        page.locator(".curve p").filter(has_text=f": {max(pages_before - 1, 0)} of").wait_for()
+    cut = int(slider.input_value())
     page.keyboard.press("ArrowRight")
-    page.locator(f"svg[aria-valuenow='{cut + 1}']").wait_for()
-    taken = int(page.locator("figcaption").inner_text().split("pages, ")[1].split()[0].replace(",", ""))
+    page.locator(".curve p").filter(has_text=f": {cut + 1} of").wait_for()
+    selected_count = int(page.locator(".curve p").inner_text().split("pages, ")[1].split()[0].replace(",", ""))
     page.keyboard.press("Enter")
     mode(page, "check")
-    assert terms(folder)["sand"] == taken
+    assert terms(folder)["sand"] == selected_count
 
 
 def test_a_second_person_verifies_and_the_page_labels_tells_how_far_they_agree(table, tab, named, screenshot):
@@ -286,7 +359,7 @@ def test_a_second_person_verifies_and_the_page_labels_tells_how_far_they_agree(t
     bob.locator("td", has_text="Ann and Bob").wait_for()
     screenshot(bob, "labels-people")
     bob.locator("[data-image] .chip").first.click()
-    bob.get_by_text("Nobody differs").wait_for()
+    bob.get_by_text("No conflicts").wait_for()
     with Workspace.open(folder) as workspace:
         assert workspace.labels.events()[-1].why == "resolved"
 
@@ -306,7 +379,7 @@ def test_ten_thousand_keys_are_ten_thousand_labels(tab, tmp_path):
         page = review(tab, server)
         page.keyboard.press("o")
         page.locator(".single:not([hidden]) img.one[src]").wait_for()
-        said = page.evaluate(TYPED, TEN_THOUSAND)
+        measured = page.evaluate(TYPED, TEN_THOUSAND)
         page.locator(f".single[data-said='{TEN_THOUSAND}']").wait_for()
         page.keyboard.press("Escape")
         mode(page, "cluster")
@@ -318,7 +391,8 @@ def test_ten_thousand_keys_are_ten_thousand_labels(tab, tmp_path):
         images, numbers = workspace.labels.current_terms()
         assert len(workspace.labels.events()) == TEN_THOUSAND
         assert dict(zip(images.tolist(), numbers.tolist(), strict=True)) == {
-            image: ids[WORDS[int(key) - 1]] for image, key in said}
+            image: ids[WORDS[int(key) - 1]] for image, key in measured
+        }
 
 
 TEN_THOUSAND = 10_000

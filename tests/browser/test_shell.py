@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.pages.registry import PAGES
+from benthoscope.app.pages.registry import PAGES
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.slug or "home")
@@ -26,7 +26,7 @@ def test_the_theme_is_kept_from_page_to_page(tab):
 def test_question_mark_shows_the_keys_and_g_l_goes_to_the_library(tab):
     page = tab("runs")
     page.keyboard.press("?")
-    page.get_by_role("dialog", name="Keyboard map").get_by_text("Go to Library").wait_for()
+    page.get_by_role("dialog", name="Keyboard shortcuts").get_by_text("Go to Library").wait_for()
     page.keyboard.press("Escape")
     page.keyboard.press("g")
     page.get_by_role("status").get_by_text("Library").wait_for()
@@ -36,20 +36,20 @@ def test_question_mark_shows_the_keys_and_g_l_goes_to_the_library(tab):
 
 def test_the_letter_after_g_says_nothing_to_the_page_itself(tab):
     page = tab("labels")
-    page.get_by_role("tab", name="Words", selected=True).wait_for()
+    page.get_by_role("tab", name="Vocabulary", selected=True).wait_for()
     page.keyboard.press("g")
     hint = page.get_by_role("status").get_by_text("Go to")
     hint.wait_for()
-    page.keyboard.press("4")  # no page's letter: it only takes `g` back
+    page.keyboard.press("7")  # no page's letter: it only takes `g` back
     hint.wait_for(state="hidden")
-    page.keyboard.press("3")
+    page.keyboard.press("4")
     page.get_by_role("tab", name="History", selected=True).wait_for()
 
 
 def test_a_name_once_said_is_known_on_the_next_page(tab):
     page = tab()
-    page.get_by_role("button", name="Say who you are").click()
-    page.get_by_label("Your name").fill("Ada")
+    page.get_by_role("button", name="Enter your name").click()
+    page.get_by_role("textbox", name="Your name").fill("Ada")
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Person: Ada").wait_for()
     page.goto(page.url + "runs")
@@ -74,3 +74,32 @@ def test_a_stranger_is_told_how_to_get_in(tab, server):
     page.goto(server.address)
     assert "token" not in page.url
     page.get_by_role("navigation", name="Pages").wait_for()
+
+
+def blocks_shown(page):
+    return page.evaluate("getComputedStyle(document.body, '::before').content !== 'none'")
+
+
+def test_grey_blocks_are_shown_until_the_page_is_drawn(tab):
+    page = tab("jobs", dark=True)
+    page.locator("html[data-drawn]").wait_for()
+    assert not blocks_shown(page)
+    waiting = []
+    page.route(
+        "**/js/pages/runs/page.js", lambda request: waiting.append(request)
+    )  # the script of the page does not come
+    page.route("**/js/shell/top_bar.js", lambda request: waiting.append(request))
+    page.goto(page.url.replace("jobs", "runs"), wait_until="commit")
+    page.get_by_role("navigation", name="Pages").wait_for()
+    assert blocks_shown(page)
+    page.wait_for_timeout(300)
+    for request in waiting:
+        request.continue_()
+    page.locator("html[data-drawn]").wait_for()
+    assert not blocks_shown(page)
+
+
+def test_a_page_of_plain_text_is_not_covered_by_grey_blocks(tab):
+    page = tab("help")
+    page.locator("html[data-drawn]").wait_for()
+    assert not blocks_shown(page)

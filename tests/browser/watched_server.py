@@ -11,16 +11,15 @@ import psutil
 import uvicorn
 from bokeh.document import Document
 
-from app import panel_pages
-from app.pages.registry import PAGES, Page
-from app.ports import listening
-from app.server import ServerSettings, create_app, warm_up
-from app.serving import address_of
-from engine.workspace import Workspace
+from benthoscope.app.pages.registry import PAGES, PageEntry
+from benthoscope.app.server import panel_mount as panel_pages
+from benthoscope.app.server.application import ServerSettings, create_app, warm_up
+from benthoscope.app.server.run import address_of, listening
+from benthoscope.engine.workspace import Workspace
 
 
 def main(workspace: Path) -> None:
-    panel_pages.PAGES = (*PAGES, Page("slow", "Slow", "hourglass_empty", "tests.browser.slow_page:view"))
+    panel_pages.PAGES = (*PAGES, PageEntry("slow", "Slow", "hourglass_empty", "tests.browser.slow_page:view"))
     settings = ServerSettings(linger=6, run_jobs=False)
     with Workspace.open(workspace) as opened:
         api = create_app(opened, settings)
@@ -29,13 +28,14 @@ def main(workspace: Path) -> None:
         def documents() -> dict[str, float]:
             gc.collect()
             _give_back()
-            alive = sum(isinstance(found, Document) for found in gc.get_objects())
+            alive = sum(isinstance(live_object, Document) for live_object in gc.get_objects())
             return {"documents": alive, "megabytes": psutil.Process(os.getpid()).memory_info().rss / 2**20}
 
+        api.state.app.page_drawn.set()  # the warm-up does not wait for a page
         warm_up(api.state.app)
-        held = listening(settings.host)
-        print(address_of(held, settings), flush=True)
-        uvicorn.Server(uvicorn.Config(api, log_level="warning", access_log=False)).run(sockets=[held])
+        port_socket = listening(settings.host)
+        print(address_of(port_socket, settings), flush=True)
+        uvicorn.Server(uvicorn.Config(api, log_level="warning", access_log=False)).run(sockets=[port_socket])
 
 
 def _give_back() -> None:
