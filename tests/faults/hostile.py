@@ -1,7 +1,7 @@
-"""Files that break programs: made here, byte by byte, and never kept.
+"""Files that can break programs, created byte by byte.
 
-`images()` and `tables()` give (name, content); `on_disk(folder)` makes what only a file system can hold. The names say
-what is wrong. Those that begin with `fine_` look frightening and must be imported all the same.
+`images()` and `tables()` yield (name, content); `on_disk(folder)` creates what only a file system can hold. The names
+describe the fault. Files whose name begins with `fine_` look dangerous but must be imported.
 """
 
 import os
@@ -21,7 +21,7 @@ File = tuple[str, bytes]
 
 
 def picture(seed: int = 0, size: tuple[int, int] = (64, 48)) -> Image.Image:
-    """A small image of smooth noise; every seed gives another one."""
+    """Return a small image of smooth noise that depends on the seed."""
     coarse = np.random.default_rng(seed).integers(0, 256, (6, 8, 3), dtype=np.uint8)
     return Image.fromarray(coarse).resize(size, Image.Resampling.BICUBIC)
 
@@ -39,7 +39,7 @@ def images() -> Iterator[File]:
     yield from _png()
     yield from _jpeg()
     yield from _tiff()
-    yield from _others()
+    yield from _other_files()
     yield from _exif()
 
 
@@ -110,7 +110,7 @@ def _something_else() -> Iterator[File]:
 
 
 def png(*chunks: tuple[bytes, bytes], end: bool = True) -> bytes:
-    body = b"".join(chunk(*one) for one in chunks)
+    body = b"".join(chunk(*fields) for fields in chunks)
     return b"\x89PNG\r\n\x1a\n" + body + (chunk(b"IEND", b"") if end else b"")
 
 
@@ -170,7 +170,7 @@ def segment(marker: int, body: bytes) -> bytes:
 
 
 def with_size(data: bytes, width: int, height: int) -> bytes:
-    """A JPEG that claims another size."""
+    """Return a JPEG with a wrong size in its header."""
     at = next(at for marker in (b"\xff\xc0", b"\xff\xc2") if (at := data.find(marker)) >= 0)
     return data[: at + 5] + struct.pack(">HH", height, width) + data[at + 9 :]
 
@@ -213,14 +213,14 @@ def _jpeg() -> Iterator[File]:
 
 
 def tiff(*entries: tuple[int, int, int, int], following: int = 0, body: bytes = b"", order: str = "<") -> bytes:
-    """A TIFF of one directory right behind the head, the body after it."""
+    """Return a TIFF with one directory immediately after the header, followed by the body."""
     fields = b"".join(struct.pack(f"{order}HHII", *entry) for entry in entries)
     mark = b"II*\0" if order == "<" else b"MM\0*"
     return mark + struct.pack(f"{order}IH", 8, len(entries)) + fields + struct.pack(f"{order}I", following) + body
 
 
 def plain_tiff(**changes: int) -> list[tuple[int, int, int, int]]:
-    """The entries of a grey 4 x 4 image whose pixels follow the directory, some of them changed."""
+    """Return the entries of a grey 4 x 4 image whose pixels follow the directory, some of them changed."""
     values = {
         "width": (256, 4),
         "height": (257, 4),
@@ -291,7 +291,7 @@ def box(kind: bytes, body: bytes, size: int | None = None) -> bytes:
     return struct.pack(">I", len(body) + 8 if size is None else size) + kind + body
 
 
-def _others() -> Iterator[File]:
+def _other_files() -> Iterator[File]:
     canvas = b"\x02\0\0\0" + b"\xff\xff\xff" * 2
     yield "webp_bomb.webp", riff(b"VP8X", canvas)
     yield "webp_animation_without_frames.webp", riff(b"VP8X", b"\x02\0\0\0\3\0\0\3\0\0")
@@ -345,7 +345,7 @@ def _exif() -> Iterator[File]:
 
 
 def _gps(denominator: int) -> bytes:
-    """A GPS directory at offset 26 that is 999 degrees north, or nowhere at all."""
+    """Return a GPS directory at offset 26 with 999 degrees north, or without any position."""
     entries = struct.pack("<HHHIIHHIII", 2, 1, 2, 2, ord("N"), 2, 5, 3, 56, 0)
     return entries + struct.pack("<6I", *(999, denominator) * 3)
 
@@ -354,7 +354,7 @@ def _gps(denominator: int) -> bytes:
 
 
 def on_disk(folder: Path) -> list[str]:
-    """Makes the files; gives the readable names of those that must be listed as unusable."""
+    """Create the files. Returns the readable names of those that must be listed as unusable."""
     (folder / "fine_inside.jpg").mkdir()  # a folder may be called so
     (folder / "fine_inside.jpg" / "fine_in_folder.jpg").write_bytes(encoded(picture(60), "JPEG"))
     (folder / "loop.jpg").symlink_to("loop.jpg")

@@ -8,10 +8,10 @@ import time
 import numpy as np
 import pytest
 
-from engine.compute import DaskCluster, LocalThreads, rows
+from benthoscope.engine.compute import DaskCluster, LocalThreads, rows
 
 distributed = pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("dask")]
+pytestmark = pytest.mark.slow
 
 NUMBERS = np.random.default_rng(1).standard_normal((2000, 4))
 
@@ -51,17 +51,17 @@ def source_of(where, folder):
 
 @pytest.mark.parametrize("where", ["memory", "file"])
 def test_the_cluster_gives_the_same_bits_as_threads(dask, tmp_path, where):
-    here = LocalThreads(2).map_reduce(rows(NUMBERS, 130), moments, operator.add, 0.5)
+    total = LocalThreads(2).map_reduce(rows(NUMBERS, 130), moments, operator.add, 0.5)
     chunks = rows(source_of(where, tmp_path), 130)
     for _ in range(2):  # the second time the chunks are already on the workers
-        np.testing.assert_array_equal(dask.map_reduce(chunks, moments, operator.add, 0.5), here)
+        np.testing.assert_array_equal(dask.map_reduce(chunks, moments, operator.add, 0.5), total)
 
 
 @pytest.mark.parametrize("where", ["memory", "file"])
 def test_a_worker_killed_in_the_middle_changes_nothing(cluster, dask, tmp_path, where):
-    here = LocalThreads(2).map_reduce(rows(NUMBERS, 20), moments, operator.add, 2.0)
+    total = LocalThreads(2).map_reduce(rows(NUMBERS, 20), moments, operator.add, 2.0)
     chunks = rows(source_of(where, tmp_path), 20)
-    dask.map_reduce(chunks, moments, operator.add, 2.0)  # both workers now hold chunks that nobody else has
+    dask.map_reduce(chunks, moments, operator.add, 2.0)  # both workers now have chunks that no other worker has
     killed = []
 
     def kill_once():
@@ -71,7 +71,7 @@ def test_a_worker_killed_in_the_middle_changes_nothing(cluster, dask, tmp_path, 
 
     there = dask.map_reduce(chunks, slow_moments, operator.add, 2.0, after_each=kill_once)
     assert killed
-    np.testing.assert_allclose(there, here, rtol=1e-6)
+    np.testing.assert_allclose(there, total, rtol=1e-6)
 
 
 def test_map_keeps_the_order_of_the_chunks(dask):

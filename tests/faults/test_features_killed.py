@@ -1,4 +1,4 @@
-"""The features job under kill -9 at random moments, and on a Dask cluster."""
+"""The features job under kill -9 at random times, and on a Dask cluster."""
 
 import random
 
@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from engine.jobs import JobQueue, run_now
-from engine.workspace import Workspace
-from engine.workspace.records import NewImage
+from benthoscope.engine.jobs import JobQueue, run_now
+from benthoscope.engine.workspace import Workspace
+from benthoscope.engine.workspace.records import NewImage
 from tests.faults.victims import killed_at_a_random_moment
 
 pytestmark = pytest.mark.slow
@@ -17,12 +17,13 @@ ASKED = {"kinds": ["colour", "segments"], "learn_from": 24, "workers": 1}
 
 
 def filled(folder, images):
-    """A workspace of small pictures."""
+    """Create a workspace of small images."""
     with Workspace.create(folder) as made:
         root = made.library.register_root(images)
         group = made.library.group(made.library.collection("campaign").id, "dive")
-        made.library.store_images([NewImage(root.id, path.name, group.id, 1, 1, path.name, 64, 48)
-                                   for path in sorted(images.iterdir())])
+        made.library.store_images(
+            [NewImage(root.id, path.name, group.id, 1, 1, path.name, 64, 48) for path in sorted(images.iterdir())]
+        )
     return folder.with_suffix(".benthos")
 
 
@@ -38,7 +39,7 @@ def images(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def undisturbed(images, tmp_path_factory):
-    """The rows a job gives that nobody kills."""
+    """Return the rows of a job that is not killed."""
     folder = filled(tmp_path_factory.mktemp("quiet") / "reef", images)
     with Workspace.open(folder) as workspace:
         assert run_now(workspace, "features", ASKED).state == "done"
@@ -50,7 +51,7 @@ def go_on(folder, job_id):
         run_now(workspace, "features", resume=job_id)
 
 
-def test_a_killed_job_goes_on_and_ends_with_the_rows_of_one_that_was_left_alone(images, undisturbed, tmp_path):
+def test_a_killed_job_resumes_and_gives_the_rows_of_an_uninterrupted_one(images, undisturbed, tmp_path):
     folder, draw = filled(tmp_path / "reef", images), random.Random(0)
     with Workspace.open(folder) as workspace:
         job = JobQueue(workspace).add("features", ASKED)

@@ -1,4 +1,5 @@
-"""Hundreds of hostile files in one import: each is imported or listed with one plain reason, and nothing breaks."""
+"""Hundreds of corrupt files in one import: each is imported or listed with one reason in plain words, and nothing
+breaks."""
 
 import json
 import os
@@ -10,12 +11,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from engine.exchange.sources import read_source
-from engine.imaging import BadImage, facts_of, take_in
-from engine.jobs import run_now
-from engine.problems import BadInput, Problem
-from engine.workspace import Workspace
-from engine.workspace.records import Image
+from benthoscope.engine.exchange.image_import.sources import read_source
+from benthoscope.engine.imaging import BadImage, facts_of, take_in
+from benthoscope.engine.jobs import run_now
+from benthoscope.engine.problems import BadInput, Problem
+from benthoscope.engine.workspace import Workspace
+from benthoscope.engine.workspace.records import Image
 from tests.faults import hostile
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # pytest undoes the filter that decoding sets
@@ -54,26 +55,26 @@ def test_there_are_more_than_two_hundred_hostile_files(tmp_path):
 
 
 def test_every_hostile_image_is_imported_or_listed(imported):
-    told = {Path(problem.where).name for problem in imported.problems}
-    assert [name for name in IMAGES if name not in imported.images and name not in told] == []
+    names = {Path(problem.where).name for problem in imported.problems}
+    assert [name for name in IMAGES if name not in imported.images and name not in names] == []
 
 
-def test_what_only_looks_frightening_is_imported(imported):
+def test_files_that_only_look_dangerous_are_imported(imported):
     assert [name for name in IMAGES if name.startswith("fine_") and name not in imported.names] == []
     assert {"fine_in_folder.jpg", "-rf.jpg", "fine.jpg", "fine_new\nline.jpg", "fine_🐙.jpg"} <= imported.names
     assert "fine_'; DROP TABLE image; --.jpg" in imported.names
 
 
-def test_what_is_no_image_at_all_is_not_imported(imported):
+def test_files_that_are_not_images_are_not_imported(imported):
     signs = ("noise", "empty", "zeros", "heif", "png_bomb", "cut_at_1.")
     hopeless = {name for name in IMAGES if name.startswith(signs)}
     assert len(hopeless) > 15 and not hopeless & imported.names
     assert imported.result["bad"] > 100
 
 
-def test_what_only_a_file_system_can_hold_is_listed(imported):
-    told = [problem.where for problem in imported.problems]
-    assert [name for name in imported.listed if not any(where.endswith(name) for where in told)] == []
+def test_special_files_are_listed(imported):
+    locations = [problem.where for problem in imported.problems]
+    assert [name for name in imported.listed if not any(where.endswith(name) for where in locations)] == []
 
 
 def test_every_reason_is_one_plain_line(imported):
@@ -93,7 +94,7 @@ def test_every_image_imported_has_its_thumbnails(imported):
     assert [imported.workspace.thumbnails.missing(hashes, size) for size in (128, 320)] == [[], []]
 
 
-def test_a_panorama_of_forty_megapixels_is_imported_whole(imported):
+def test_a_panorama_of_forty_megapixels_is_imported(imported):
     panorama = imported.images["fine_panorama.jpg"]
     assert (panorama.width, panorama.height) == (10_000, 4_000)
 
@@ -101,7 +102,7 @@ def test_a_panorama_of_forty_megapixels_is_imported_whole(imported):
 BOMBED = """
 import sys
 from pathlib import Path
-from engine.imaging import BadImage, take_in
+from benthoscope.engine.imaging import BadImage, take_in
 try:
     take_in(Path(sys.argv[1]), (128,))
 except BadImage as error:
@@ -113,7 +114,7 @@ print(next(line.split()[1] for line in open("/proc/self/status") if line.startsw
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak of memory is only told by Linux")
 @pytest.mark.parametrize("name", [name for name in IMAGES if "bomb" in name])
-def test_a_bomb_is_refused_without_unpacking_it(name, tmp_path):
+def test_a_decompression_bomb_is_rejected_without_unpacking_it(name, tmp_path):
     (tmp_path / name).write_bytes(IMAGES[name])
     command = [sys.executable, "-c", BOMBED, tmp_path / name]
     run = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2], timeout=60)
@@ -149,13 +150,13 @@ def test_a_file_without_permission_is_listed(tmp_path):
 
 
 def _refused_for_lack_of_permission(path):
-    """0 when it is, in a process that is nobody special."""
+    """Return 0 if a process without privileges may not read the file."""
     try:
         if os.geteuid() == 0:
             os.setuid(65_534)
         take_in(path, (128,))
     except BadImage as error:
-        return 0 if "may not be read by this account; change its permissions" in str(error) else 1
+        return 0 if "this account may not read it; change its permissions" in str(error) else 1
     except BaseException:
         return 2
     return 3

@@ -1,4 +1,4 @@
-"""kill -9 during an import, fifty times: what was stored stays whole, and the import ends as if nothing had been."""
+"""kill -9 during an import, fifty times: stored images stay intact, and the import finishes normally."""
 
 import random
 import time
@@ -8,9 +8,9 @@ import psutil
 import pytest
 from PIL import Image
 
-from engine.jobs import run_now
-from engine.workspace import Workspace
-from engine.workspace.thumbnails import AT_IMPORT
+from benthoscope.engine.jobs import run_now
+from benthoscope.engine.workspace import Workspace
+from benthoscope.engine.workspace.storage.thumbnails import AT_IMPORT
 from tests.faults.victims import import_folder, killed_at_a_random_moment, running
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -20,7 +20,7 @@ IMAGES = 200
 
 @pytest.fixture
 def folder(tmp_path):
-    """Images of two dives, all different, none of them quick to read."""
+    """Create different images of two dives that take some time to read."""
     rng = np.random.default_rng(0)
     for number in range(IMAGES):
         path = tmp_path / "images" / f"dive{number % 2}" / f"{number:04}.jpg"
@@ -30,18 +30,20 @@ def folder(tmp_path):
     return tmp_path / "images"
 
 
-def test_an_import_killed_fifty_times_loses_nothing_and_ends_whole(folder, tmp_path):
-    draw, whole = random.Random(0), _seconds_undisturbed(folder, tmp_path / "undisturbed")
-    reefs, seen, in_the_middle = [_empty(tmp_path / "reef")], 0, 0
+def test_an_import_killed_fifty_times_loses_nothing(folder, tmp_path):
+    draw, seconds = random.Random(0), _seconds_undisturbed(folder, tmp_path / "undisturbed")
+    reefs, count, in_the_middle = [_empty(tmp_path / "reef")], 0, 0
     for _ in range(KILLS):
-        killed_at_a_random_moment(import_folder, reefs[-1], folder, within=whole, draw=draw)
+        killed_at_a_random_moment(import_folder, reefs[-1], folder, within=seconds, draw=draw)
         with Workspace.open(reefs[-1]) as workspace:
             hashes = workspace.library.columns("sha256")["sha256"]
-            assert len(hashes) >= seen, "images that were stored are gone"
+            assert len(hashes) >= count, "images that were stored are gone"
             assert all(not workspace.thumbnails.missing(hashes, size) for size in AT_IMPORT)
-            seen, in_the_middle = len(hashes), in_the_middle + (seen < len(hashes) < IMAGES)
-        if seen == IMAGES:  # nothing left to disturb: begin anew
-            reefs, seen = [*reefs, _empty(tmp_path / f"reef{len(reefs)}")], 0
+            count, in_the_middle = len(hashes), in_the_middle + (count < len(hashes) < IMAGES)
+        if not in_the_middle:  # the machine may be busier than at first
+            seconds *= 1.1
+        if count == IMAGES:  # the import ended before the kill: start again
+            reefs, count = [*reefs, _empty(tmp_path / f"reef{len(reefs)}")], 0
     assert in_the_middle >= 3, "the import never got going between the kills"
     for reef in reefs:
         _assert_ends_whole(reef, folder)
@@ -64,25 +66,33 @@ def _assert_ends_whole(reef, folder):
     with Workspace.open(reef) as workspace:
         assert run_now(workspace, "import", {"folder": str(folder)}).state == "done"
         assert workspace.library.count_images() == IMAGES
-        assert {found.group.name: found.images for found in workspace.library.summaries()} == {
-            "dive0": IMAGES // 2, "dive1": IMAGES // 2}
-        assert all(pack.damaged_bytes == 0 or pack.thumbnails >= IMAGES
-                   for pack in workspace.thumbnails.verify() if pack.size in AT_IMPORT)
+        assert {summary.group.name: summary.images for summary in workspace.library.summaries()} == {
+            "dive0": IMAGES // 2,
+            "dive1": IMAGES // 2,
+        }
+        assert all(
+            pack.damaged_bytes == 0 or pack.thumbnails >= IMAGES
+            for pack in workspace.thumbnails.verify()
+            if pack.size in AT_IMPORT
+        )
 
 
-def _left_behind(place) -> list[int]:
-    """Processes that still have something open below the folder, a few seconds after the last kill."""
+def _left_behind(position) -> list[int]:
+    """Return processes that still have open files below the folder, a few seconds after the last kill."""
     for _ in range(50):
-        holders = [process.pid for process in psutil.process_iter()
-                   if process.pid != psutil.Process().pid and _holds(process, str(place))]
+        holders = [
+            process.pid
+            for process in psutil.process_iter()
+            if process.pid != psutil.Process().pid and _holds(process, str(position))
+        ]
         if not holders:
             return []
         time.sleep(0.1)
     return holders
 
 
-def _holds(process: psutil.Process, place: str) -> bool:
+def _holds(process: psutil.Process, position: str) -> bool:
     try:
-        return any(file.path.startswith(place) for file in process.open_files())
+        return any(file.path.startswith(position) for file in process.open_files())
     except (psutil.NoSuchProcess, psutil.AccessDenied):
         return False

@@ -1,4 +1,4 @@
-"""kill -9 of several processes that store thumbnails in one library: what they acknowledged is there and whole."""
+"""kill -9 of several processes that store thumbnails in one library: confirmed thumbnails are present and intact."""
 
 import random
 import time
@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from engine.workspace.thumbnails import ThumbnailLibrary
+from benthoscope.engine.workspace.storage.thumbnails import ThumbnailLibrary
 from tests.faults.storing import acknowledged, jpeg, sha, store_for_ever
 from tests.faults.victims import running
 
@@ -15,10 +15,13 @@ ROUNDS, PROCESSES = 12, 3
 
 
 def killed_while_storing(folder, notes, draw):
-    """Starts a process for each note and, once all have stored something, kills them one after the other."""
+    """Start a process for each note file. When all have stored something, kill them one after the other."""
     before = [acknowledged(note) for note in notes]
     with ExitStack() as started:
-        victims = [started.enter_context(running(store_for_ever, folder, who, note)) for who, note in enumerate(notes)]
+        victims = [
+            started.enter_context(running(store_for_ever, folder, writer_number, note))
+            for writer_number, note in enumerate(notes)
+        ]
         until = time.monotonic() + 30
         while any(acknowledged(note) <= count for note, count in zip(notes, before, strict=True)):
             assert time.monotonic() < until, "nothing was stored within 30 s: does a dead process hold the lock?"
@@ -30,17 +33,17 @@ def killed_while_storing(folder, notes, draw):
 
 def test_nothing_acknowledged_is_lost_when_writers_are_killed_thirty_six_times(tmp_path):
     draw, folder = random.Random(0), tmp_path / "thumbnails"
-    notes = [tmp_path / f"{who}.txt" for who in range(PROCESSES)]
+    notes = [tmp_path / f"{writer_number}.txt" for writer_number in range(PROCESSES)]
     for _ in range(ROUNDS):
         killed_while_storing(folder, notes, draw)
         reader = ThumbnailLibrary(folder)
-        for who, note in enumerate(notes):
-            told = acknowledged(note)
-            recent = range(max(0, told - 300), told)
-            assert [n for n in recent if reader.get(sha(who, n), 320) != jpeg(n)] == []
+        for writer_number, note in enumerate(notes):
+            stored_rows = acknowledged(note)
+            recent = range(max(0, stored_rows - 300), stored_rows)
+            assert [n for n in recent if reader.get(sha(writer_number, n), 320) != jpeg(n)] == []
     library = ThumbnailLibrary(folder)
     library.add(sha(9, 9), 320, b"last")  # cuts off what the last kill left half-written
-    found = library.verify()[1]
-    assert found.damaged_bytes == 0 and found.thumbnails > sum(map(acknowledged, notes))
-    hashes = [sha(who, n) for who, note in enumerate(notes) for n in range(acknowledged(note))]
+    report = library.verify()[1]
+    assert report.damaged_bytes == 0 and report.thumbnails > sum(map(acknowledged, notes))
+    hashes = [sha(writer_number, n) for writer_number, note in enumerate(notes) for n in range(acknowledged(note))]
     assert library.missing(hashes, 320) == []

@@ -1,4 +1,4 @@
-"""A clustering run that is killed goes on where it last saved and ends as if nothing had happened."""
+"""A killed clustering job resumes from its last checkpoint and gives the same result as an uninterrupted one."""
 
 import json
 import os
@@ -13,7 +13,7 @@ RUN = """
 import json, os, signal, sys
 from pathlib import Path
 import numpy as np
-from engine.mixtures import GMC
+from benthoscope.engine.mixtures import GMC
 
 class OnDisk:
     def __init__(self, folder, dies_at):
@@ -39,7 +39,7 @@ groups = np.repeat(np.arange(4), 3000)
 kind = rng.integers(0, 3, 12_000) + groups % 3
 X = 4 * rng.standard_normal((6, 5))[kind] + rng.standard_normal((12_000, 5))
 kept = OnDisk(folder, dies_at)
-model = GMC(search_rows=400, random_state=1).fit(X, groups, checkpoint=kept)
+model = GMC(search_rows=400, random_state=1).fit(X, groups=groups, checkpoint=kept)
 np.savez(Path(folder) / "done.npz", labels=model.labels_, history=model.lower_bound_history_, saves=kept.saves)
 """
 
@@ -49,23 +49,23 @@ def run(folder: Path, dies_at: int) -> int:
     return subprocess.run(command, cwd=PROJECT, check=False, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"}).returncode
 
 
-def test_runs_killed_again_and_again_end_with_the_labels_of_one_that_was_not(tmp_path):
+def test_runs_killed_repeatedly_end_with_the_labels_of_an_uninterrupted_one(tmp_path):
     (tmp_path / "whole").mkdir()
     (tmp_path / "torn").mkdir()
     assert run(tmp_path / "whole", 0) == 0
-    whole = np.load(tmp_path / "whole" / "done.npz")
+    archive = np.load(tmp_path / "whole" / "done.npz")
     kills = 0
     while run(tmp_path / "torn", 3) != 0:  # every process lives to save three times, the third of them its last
         kills += 1
         assert kills < 60
     torn = np.load(tmp_path / "torn" / "done.npz")
     assert kills >= 2
-    assert (torn["labels"] == whole["labels"]).all()
-    assert (torn["history"] == whole["history"]).all()
+    assert (torn["labels"] == archive["labels"]).all()
+    assert (torn["history"] == archive["history"]).all()
 
 
 def test_the_state_on_disk_needs_no_pickle(tmp_path):
     run(tmp_path, 4)
-    with np.load(tmp_path / "state.npz", allow_pickle=False) as held:
-        assert json.loads(str(held["told"]))["shape"] == [12_000, 5]
-        assert held["moments"].shape[1] == 1 + 5 + 15
+    with np.load(tmp_path / "state.npz", allow_pickle=False) as archive:
+        assert json.loads(str(archive["told"]))["shape"] == [12_000, 5]
+        assert archive["moments"].shape[1] == 1 + 5 + 15

@@ -1,4 +1,4 @@
-"""A sample whose process is killed: nothing is half-written, no worker stays behind, the next call completes it."""
+"""A killed sample process leaves no incomplete file and no running worker, and the next call completes the sample."""
 
 import hashlib
 import subprocess
@@ -11,12 +11,12 @@ import psutil
 import pytest
 from PIL import Image
 
-from sample_data import make_campaign
+from benthoscope.sample_data import make_campaign
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = {"dives": 3, "images": 120, "size": (160, 120), "workers": 2}
 PROGRAM = f"""
-from sample_data import make_campaign
+from benthoscope.sample_data import make_campaign
 if __name__ == "__main__":
     make_campaign(FOLDER, **{SETTINGS!r}, on_step=lambda done, total: print(done, flush=True))
 """
@@ -32,12 +32,13 @@ def untouched(tmp_path_factory):
 
 
 def killed_at(folder, images_done, delay):
-    """Starts the making in a process of its own and kills it some time after so many images are done; gives the
-    processes that belonged to it."""
+    """Start the sample in a separate process and kill it some time after this number of images. Returns its
+    processes."""
     script = folder.parent / "make.py"
     script.write_text(PROGRAM.replace("FOLDER", repr(str(folder))))
-    process = subprocess.Popen([sys.executable, str(script)], cwd=ROOT, env={"PYTHONPATH": str(ROOT)},
-                               stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, str(script)], cwd=ROOT, env={"PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True
+    )
     for line in process.stdout:
         if int(line) >= images_done:
             break
@@ -49,7 +50,7 @@ def killed_at(folder, images_done, delay):
 
 
 @pytest.mark.parametrize("moment", range(6))
-def test_a_killed_sample_is_completed_as_if_nothing_had_happened(untouched, tmp_path, moment):
+def test_a_killed_sample_is_completed_by_the_next_call(untouched, tmp_path, moment):
     rng = np.random.default_rng(moment)
     family = killed_at(tmp_path / "c", int(rng.integers(0, 80)), float(rng.uniform(0, 0.12)))
     _, alive = psutil.wait_procs(family, timeout=20)

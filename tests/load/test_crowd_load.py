@@ -1,7 +1,6 @@
-"""200 people at once on one laptop: no answer is lost, none is stored twice, however slow the machine.
+"""200 people at once on one laptop: no answer is lost and none is stored twice, on any machine.
 
-How quick it is stands in `python -m tests.benchmarks crowd_load`: a figure for a quiet machine is no matter of right
-or wrong.
+`python -m tests.benchmarks crowd_load` measures the speed, which depends on the machine and is not tested.
 """
 
 import pytest
@@ -16,9 +15,9 @@ pytestmark = pytest.mark.slow
 
 def test_two_hundred_people_answer_at_once_and_none_is_lost(tmp_path):
     with asked(tmp_path) as (workspace, campaign, server):
-        seen = outcome(everybody(PEOPLE, campaign, server))
-        assert not seen.troubles, seen.troubles[:5]
-        given = [(answer.worker, answer.task) for answer in workspace.crowd.answers(campaign.id)]
-    print(seen)
-    assert set(given) == seen.acknowledged, "an answer that was acknowledged is not there, or the other way round"
-    assert len(given) == len(set(given)) == PEOPLE * EACH, "one was stored twice, or somebody was not asked"
+        load = outcome(everybody(PEOPLE, campaign, server))
+        assert not load.troubles, load.troubles[:5]
+        pairs = [(answer.worker, answer.task) for answer in workspace.crowd.answers(campaign.id)]
+    print(load)
+    assert set(pairs) == load.acknowledged, "an answer that was acknowledged is not there, or the other way round"
+    assert len(pairs) == len(set(pairs)) == PEOPLE * EACH, "one was stored twice, or somebody was not asked"
