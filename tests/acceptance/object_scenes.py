@@ -4,9 +4,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-FOUR_SCENES = np.array([(.60, .30, .04, .02, .02, .02), (.02, .30, .60, .04, .02, .02), (.02, .02, .04, .60, .30, .02),
-                        (.02, .02, .02, .04, .30, .60)])
-SIX_SCENES = 0.4 * np.vstack([FOUR_SCENES, (.30, .02, .02, .02, .04, .60), (.60, .02, .30, .04, .02, .02)]) + 0.6 / 6
+FOUR_SCENES = np.array(
+    [
+        (0.60, 0.30, 0.04, 0.02, 0.02, 0.02),
+        (0.02, 0.30, 0.60, 0.04, 0.02, 0.02),
+        (0.02, 0.02, 0.04, 0.60, 0.30, 0.02),
+        (0.02, 0.02, 0.02, 0.04, 0.30, 0.60),
+    ]
+)
+SIX_SCENES = (
+    0.4 * np.vstack([FOUR_SCENES, (0.30, 0.02, 0.02, 0.02, 0.04, 0.60), (0.60, 0.02, 0.30, 0.04, 0.02, 0.02)]) + 0.6 / 6
+)
 
 
 @dataclass(frozen=True)
@@ -25,9 +33,18 @@ class Drawn:
         return self.X / self.X.std(0)
 
 
-def drawn(seed: int, *, images: int, segments: int, apart: float, dives: np.ndarray | None = None,
-          scenes: np.ndarray | None = None, proportions: np.ndarray = FOUR_SCENES, looks_apart: float = 3.5) -> Drawn:
-    """Means in random directions at distance `apart`, unit noise; scenes uniform where none are given."""
+def sample_scenes(
+    seed: int,
+    *,
+    images: int,
+    segments: int,
+    apart: float,
+    dives: np.ndarray | None = None,
+    scenes: np.ndarray | None = None,
+    proportions: np.ndarray = FOUR_SCENES,
+    looks_apart: float = 3.5,
+) -> Drawn:
+    """Sample segments: means in random directions at distance `apart`, unit noise; scenes are uniform by default."""
     rng = np.random.default_rng(seed)
     T, K = proportions.shape
     of_image = rng.integers(T, size=images) if scenes is None else scenes
@@ -39,22 +56,24 @@ def drawn(seed: int, *, images: int, segments: int, apart: float, dives: np.ndar
 
 
 def in_subsets(scenes: np.ndarray, J: int, rng: np.random.Generator) -> np.ndarray:
-    """Dives for images: each scene is in each dive with probability one half, in one at least; an image picks any."""
+    """Return dives of images. Each scene is in each dive with probability one half, in at least one; an image is in any
+    of them."""
     present = rng.random((scenes.max() + 1, J)) < 0.5
     present[np.flatnonzero(~present.any(1)), rng.integers(J, size=(~present.any(1)).sum())] = True
     return np.array([rng.choice(np.flatnonzero(present[scene])) for scene in scenes])
 
 
 def of_subsets(images: int, T: int, J: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Dives and scenes of images: shares of each dive Dirichlet(1), entries zeroed with probability one half."""
-    kept = rng.random((J, T)) < 0.5
-    kept[np.flatnonzero(~kept.any(1)), rng.integers(T, size=(~kept.any(1)).sum())] = True
-    shares = rng.dirichlet(np.ones(T), J) * kept
+    """Return dives and scenes of images. Proportions of each dive are Dirichlet(1), with entries set to zero with
+    probability one half."""
+    is_selected = rng.random((J, T)) < 0.5
+    is_selected[np.flatnonzero(~is_selected.any(1)), rng.integers(T, size=(~is_selected.any(1)).sum())] = True
+    shares = rng.dirichlet(np.ones(T), J) * is_selected
     shares /= shares.sum(1, keepdims=True)
     dives = np.arange(images) % J
     return dives, np.array([rng.choice(T, p=shares[j]) for j in dives])
 
 
 def _directions(count: int, columns: int, rng: np.random.Generator) -> np.ndarray:
-    found = rng.standard_normal((count, columns))
-    return found / np.linalg.norm(found, axis=1, keepdims=True)
+    noise = rng.standard_normal((count, columns))
+    return noise / np.linalg.norm(noise, axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""What the descriptors are worth on images whose classes are known: each beats the mean colour by a clear margin."""
+"""Quality of the descriptors on images with known classes: each exceeds the mean colour by a clear margin."""
 
 import csv
 from functools import cache
@@ -10,17 +10,17 @@ from sklearn.cluster import KMeans
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from engine.compute import LocalThreads
-from engine.features import Choices, Projected, descriptor_named, user_cache
-from engine.features.dictionaries import RandomPatches
-from engine.features.efficientnet import installed
-from engine.features.projected import long_rows
-from engine.features.scspm import ScSPM
-from engine.imaging import read_image
-from engine.metrics import mean_class_accuracy, v_measure
-from sample_data import campaign_path, read_truth
+from benthoscope.engine.compute import LocalThreads
+from benthoscope.engine.features import Choices, Projected, descriptor_named, user_cache
+from benthoscope.engine.features.descriptor import long_rows
+from benthoscope.engine.features.dictionaries import RandomPatches
+from benthoscope.engine.features.efficientnet import installed
+from benthoscope.engine.features.scspm import ScSPM
+from benthoscope.engine.imaging import read_image
+from benthoscope.engine.metrics import mean_class_accuracy, v_measure
+from benthoscope.sample_data import campaign_path, read_truth
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("descriptors")]
+pytestmark = pytest.mark.slow
 FISH = Path(__file__).parents[2].parent / "shared" / "data" / "fish4knowledge"
 OTHERS = ("colour", "scspm", "segments", "deep")  # rp is scspm with its distances kept, which a unit test proves
 LONGEST = 192  # px; a third of the work at full size
@@ -28,7 +28,7 @@ LONGEST = 192  # px; a third of the work at full size
 
 @cache
 def campaign():
-    """Every image of the sample campaign whose habitat can be seen, made smaller, and its habitat."""
+    """Return all images of the sample campaign with a visible habitat, reduced in size, and their habitats."""
     truth = read_truth(campaign_path())
     labels = truth.labels
     images = [read_image(truth.folder / name, longest=LONGEST) for name in labels]
@@ -37,19 +37,23 @@ def campaign():
 
 @cache
 def fish():
-    """Sixty crops of each of five kinds of fish, no two of the same track: they are small, so this is quick."""
+    """Return sixty crops of each of five kinds of fish, no two of the same track. They are small, so the test
+    is fast."""
     with (FISH / "labels.csv").open(encoding="utf-8") as file:
         tracks = {row["track"]: row for row in csv.DictReader(file)}
     labels = np.array([row["label"] for row in tracks.values()])
     kinds, counts = np.unique(labels, return_counts=True)
-    chosen = [row for kind in kinds[np.argsort(-counts, kind="stable")[:5]]
-              for row in [row for row in tracks.values() if row["label"] == kind][:60]]
+    chosen = [
+        row
+        for kind in kinds[np.argsort(-counts, kind="stable")[:5]]
+        for row in [row for row in tracks.values() if row["label"] == kind][:60]
+    ]
     return [read_image(FISH / "images" / row["file"]) for row in chosen], np.array([row["label"] for row in chosen])
 
 
 @cache
 def vectors(word, of):
-    """One row an image: its vector, or the mean and spread of its segments'."""
+    """Return one row per image: its vector, or the mean and spread of its segments' vectors."""
     if word == "deep" and not installed():
         pytest.skip("the weight package is not installed")
     images, _ = of()
@@ -57,31 +61,32 @@ def vectors(word, of):
     if isinstance(descriptor, Projected) and isinstance(descriptor.base, ScSPM):  # the quickest dictionary
         descriptor = Projected(ScSPM(learner=RandomPatches()), descriptor.reducer)
     descriptor = descriptor.fit(images, random_state=0)
-    found = [long_rows(out) for out in LocalThreads().map(images, descriptor.describe)]
+    rows_of_images = [long_rows(out) for out in LocalThreads().map(images, descriptor.describe)]
     if descriptor.level == "segment":
-        return np.stack([np.concatenate([rows.mean(0), rows.std(0)]) for rows in found])
-    return np.concatenate(found)
+        return np.stack([np.concatenate([rows.mean(0), rows.std(0)]) for rows in rows_of_images])
+    return np.concatenate(rows_of_images)
 
 
 @cache
 def agreement(word):
     _, truth = campaign()
-    found = KMeans(len(set(truth)), n_init=5, random_state=0).fit(vectors(word, campaign)).labels_
-    return v_measure(truth, found)
+    labels = KMeans(len(set(truth)), n_init=5, random_state=0).fit(vectors(word, campaign)).labels_
+    return v_measure(truth, labels)
 
 
 @cache
 def accuracy(word):
-    """Of a linear classifier from thirty images a kind, on the others; the mean of five splits."""
+    """Return the accuracy of a linear classifier trained on thirty images per kind, on the other images; mean of five
+    splits."""
     _, truth = fish()
     rows = StandardScaler().fit_transform(vectors(word, fish))
-    found = []
+    scores = []
     for split in range(5):
         order = np.random.default_rng(split).permutation(60)  # of each kind
         train = np.tile(order < 30, len(truth) // 60)
         model = LinearSVC(C=0.1, max_iter=5000, random_state=0).fit(rows[train], truth[train])
-        found.append(mean_class_accuracy(truth[~train], model.predict(rows[~train])))
-    return float(np.mean(found))
+        scores.append(mean_class_accuracy(truth[~train], model.predict(rows[~train])))
+    return float(np.mean(scores))
 
 
 @pytest.mark.parametrize("word", OTHERS)

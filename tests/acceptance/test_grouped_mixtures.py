@@ -1,10 +1,12 @@
 """Statistical recovery and the claims on grouped data (methods note 15.3, T17 to T26, and 11.7, C1 to C7 and C21)."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
-from engine.metrics import v_measure
-from engine.mixtures import BGMM, GMC, VDP, SymmetricGMC
+from benthoscope.engine.metrics import v_measure
+from benthoscope.engine.mixtures import BGMM, GMC, VDP, SymmetricGMC
 from tests.acceptance.gaussian_groups import at_random, classes, folds, in_subsets, proportional
 
 WIDTH = 0.05
@@ -21,24 +23,28 @@ def test_separate_classes_are_recovered_in_nine_of_ten_sets(kind, search):
     for seed in range(10):
         X, truth = eight(10, seed)
         groups = in_subsets(truth, 5, np.random.default_rng(100 + seed))
-        model = kind(width=WIDTH, search=search).fit(X, groups)
+        model = kind(width=WIDTH, search=search).fit(X, groups=groups)
         right += model.n_clusters_ == 8 and v_measure(truth, model.labels_) >= 0.98
     assert right >= 9
 
 
+@cache
 def agreement(kind, deal, J, seeds=range(5), separation=3):
-    """Mean V-measure over data sets, every one dealt to J groups."""
-    found = []
+    """Return the mean V-measure over data sets, each distributed over J groups."""
+    scores = []
     for seed in seeds:
         X, truth = eight(separation, seed)
         groups = deal(truth, J, np.random.default_rng([seed, J]))
-        found.append(v_measure(truth, kind(width=WIDTH).fit(X, groups).labels_))
-    return float(np.mean(found))
+        scores.append(v_measure(truth, kind(width=WIDTH).fit(X, groups=groups).labels_))
+    return float(np.mean(scores))
 
 
 def test_groups_that_hold_subsets_help_most_random_ones_some_and_proportional_ones_not():
-    ten = {(kind, deal): agreement(kind, deal, 10)
-           for kind in (GMC, SymmetricGMC) for deal in (proportional, at_random, in_subsets)}
+    ten = {
+        (kind, deal): agreement(kind, deal, 10)
+        for kind in (GMC, SymmetricGMC)
+        for deal in (proportional, at_random, in_subsets)
+    }
     none = agreement(VDP, proportional, 10)
     for kind in (GMC, SymmetricGMC):
         assert ten[kind, in_subsets] - none >= 0.08
@@ -49,23 +55,23 @@ def test_groups_that_hold_subsets_help_most_random_ones_some_and_proportional_on
 
 
 def test_the_gain_by_groups_levels_off():
-    found = [agreement(GMC, in_subsets, J) for J in (5, 10, 20)]
-    assert max(found) - min(found) <= 0.04
+    scores = [agreement(GMC, in_subsets, J) for J in (5, 10, 20)]
+    assert max(scores) - min(scores) <= 0.04
 
 
 def held_out(kind, deal, seed):
-    """Mean log density of rows in five folds, each foretold from the other four."""
+    """Return the mean log density of rows in five folds, each predicted from the other four."""
     X, truth = eight(3, seed)
     groups = deal(truth, 10, np.random.default_rng([seed, 10]))
     fold, scores = folds(groups, 5, np.random.default_rng(seed)), []
     for left_out in range(5):
         learn = fold != left_out
-        model = kind(width=WIDTH).fit(X[learn], groups[learn])
+        model = kind(width=WIDTH).fit(X[learn], groups=groups[learn])
         scores.append(model.score_samples(X[~learn], groups[~learn]))
     return float(np.concatenate(scores).mean())
 
 
-def test_rows_left_out_are_foretold_better_where_groups_differ():
+def test_held_out_rows_are_predicted_better_if_groups_differ():
     def mean(kind, deal):
         return np.mean([held_out(kind, deal, seed) for seed in range(2)])
 
@@ -99,7 +105,7 @@ def test_greedy_splitting_costs_seven_tenths_of_exhaustive_at_most():
     for seed in range(3):
         X, groups, truth = twelve(seed, 6)
         for search in cost:
-            model = GMC(width=0.02, search=search).fit(X, groups)
+            model = GMC(width=0.02, search=search).fit(X, groups=groups)
             cost[search] += model.passes_
             quality[search] += v_measure(truth, model.labels_) / 3
     assert cost["greedy"] <= 0.7 * cost["exhaustive"]
@@ -110,7 +116,7 @@ def test_greedy_splitting_costs_seven_tenths_of_exhaustive_at_most():
 def test_sparse_variants_evaluate_fewer_pairs_for_the_same_clusters(kind):
     for seed in range(3):
         X, groups, truth = twelve(seed, 20)
-        dense, sparse = (kind(width=0.02, sparse=sparse).fit(X, groups) for sparse in (False, True))
+        dense, sparse = (kind(width=0.02, sparse=sparse).fit(X, groups=groups) for sparse in (False, True))
         quality = [v_measure(truth, model.labels_) for model in (dense, sparse)]
         assert abs(quality[0] - quality[1]) <= 0.02
         assert abs(dense.n_clusters_ - sparse.n_clusters_) <= 1
@@ -120,34 +126,35 @@ def test_sparse_variants_evaluate_fewer_pairs_for_the_same_clusters(kind):
 def test_the_shares_of_a_new_dive_are_found_in_few_iterations():
     X, truth = eight(6, 0)
     groups = in_subsets(truth, 5, np.random.default_rng(1))
-    model = GMC(width=WIDTH).fit(X, groups)
+    model = GMC(width=WIDTH).fit(X, groups=groups)
     rng = np.random.default_rng(2)
     fresh, of = classes(6, np.random.default_rng(0), each=2000)
-    wanted = np.concatenate([np.flatnonzero(of == kind)[:n] for kind, n in ((0, 280), (3, 80), (5, 40))])
-    rows = fresh[rng.permutation(wanted)]
-    share_of_class = np.stack([np.bincount(model.predict(fresh[of == kind]), minlength=model.n_clusters_) / 2000
-                               for kind in (0, 3, 5)])
+    expected = np.concatenate([np.flatnonzero(of == kind)[:n] for kind, n in ((0, 280), (3, 80), (5, 40))])
+    rows = fresh[rng.permutation(expected)]
+    share_of_class = np.stack(
+        [np.bincount(model.predict(fresh[of == kind]), minlength=model.n_clusters_) / 2000 for kind in (0, 3, 5)]
+    )
     assert np.abs(model.fold_in(rows)[0] - np.array([0.7, 0.2, 0.1]) @ share_of_class).max() <= 0.02
     data, _ = model._observed(rows, None, None)
     assert model._folded(data).iterations <= 50
 
 
-def test_two_thousand_rows_of_512_columns_are_clustered_by_variances_and_survived_by_covariances():
+def test_two_thousand_rows_of_512_columns_are_clustered_with_diagonal_and_do_not_break_full_covariances():
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 4, 2000)
     X = (2 * rng.standard_normal((4, 512))[truth] + rng.standard_normal((2000, 512))).astype(np.float32)
-    assert v_measure(truth, GMC(observation="diagonal").fit(X, truth % 2).labels_) == pytest.approx(1)
-    assert np.isfinite(GMC().fit(X, truth % 2).lower_bound_)
+    assert v_measure(truth, GMC(observation="diagonal").fit(X, groups=truth % 2).labels_) == pytest.approx(1)
+    assert np.isfinite(GMC().fit(X, groups=truth % 2).lower_bound_)
 
 
-def test_splitting_bounds_no_lower_than_random_starts_in_three_of_four_sets():
+def test_splitting_reaches_the_bound_of_random_starts_in_three_of_four_sets():
     better = 0
     for seed in range(4):
         X, _ = eight(10, seed)
         split = BGMM(width=WIDTH).fit(X)
-        drawn = BGMM(width=WIDTH, search="random", max_clusters=30, random_state=seed).fit(X)
-        history = np.array(drawn.lower_bound_history_)
-        assert (drawn.counts_.sum(0) >= 1).all()
+        model = BGMM(width=WIDTH, search="random", max_clusters=30, random_state=seed).fit(X)
+        history = np.array(model.lower_bound_history_)
+        assert (model.counts_.sum(0) >= 1).all()
         assert (np.diff(history) >= -1e-9 * abs(history[-1])).all()  # pruning included
-        better += split.lower_bound_ >= drawn.lower_bound_ - 1e-9 * abs(drawn.lower_bound_)
+        better += split.lower_bound_ >= model.lower_bound_ - 1e-9 * abs(model.lower_bound_)
     assert better >= 3

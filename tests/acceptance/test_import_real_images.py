@@ -1,4 +1,4 @@
-"""Real image sets are taken in as they lie: every image decodes, every row of their tables finds its image."""
+"""Real image sets are imported unchanged: each image decodes, and each row of their tables matches an image."""
 
 from io import BytesIO
 from pathlib import Path
@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from engine.exchange import Wishes
-from engine.imaging import take_in
-from engine.jobs import run_now
-from engine.jobs.import_images import looked_through, planned
-from engine.workspace import Workspace
+from benthoscope.engine.exchange import ImportOptions
+from benthoscope.engine.imaging import take_in
+from benthoscope.engine.jobs import run_now
+from benthoscope.engine.jobs.library.import_images import looked_through, planned
+from benthoscope.engine.workspace import Workspace
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
 SETS = ("deepdive_gbr", "fish4knowledge", "kohtao_patches", "planktonset")
@@ -19,14 +19,14 @@ SETS = ("deepdive_gbr", "fish4knowledge", "kohtao_patches", "planktonset")
 
 @pytest.fixture(params=SETS)
 def folder(request):
-    place = DATA / request.param
-    if not place.is_dir():
+    image_folder = DATA / request.param
+    if not image_folder.is_dir():
         pytest.skip(f"the image set {request.param} is not beside the checkout")
-    return place
+    return image_folder
 
 
 def test_every_image_of_a_real_set_is_found_with_its_label(folder):
-    plan = planned(looked_through(folder), Wishes())
+    plan = planned(looked_through(folder), ImportOptions())
     (source,) = plan.sources
     rows = len(source.reading.records)
     assert len(plan.survey.images) == rows == len(plan.records) > 600
@@ -50,7 +50,7 @@ def _coarse(image):
 
 
 @pytest.mark.parametrize("folder", ["kohtao_patches"], indirect=True)
-def test_a_real_set_is_imported_whole(folder, tmp_path):
+def test_a_real_set_is_imported_completely(folder, tmp_path):
     with Workspace.create(tmp_path / "reef") as workspace:
         job = run_now(workspace, "import", {"folder": str(folder)})
         assert (job.state, job.result["bad"], job.result["problems"]) == ("done", 0, 0), job.traceback

@@ -1,7 +1,7 @@
-"""Our searches against the labels the thesis author's library found on 100,000 rows.
+"""Our searches compared with the labels of the thesis author's library on 100,000 rows.
 
-Its bounds have other constants, so the bar is what full VB converges to when it starts from its labels. Generator and
-labels lie beside the checkout; without them these tests are skipped.
+Bounds of that library have other constants, so the reference is the bound to which full VB converges from its labels.
+Generator and labels are beside the checkout; without them these tests are skipped.
 """
 
 from dataclasses import replace
@@ -11,16 +11,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.compute import InOrder
-from engine.metrics import v_measure
-from engine.mixtures import MCM, SCM, model_named
-from engine.mixtures.course import Course
-from engine.mixtures.scene_input import scene_input
-from engine.mixtures.variational import Rule, settle
+from benthoscope.engine.compute import InOrder
+from benthoscope.engine.metrics import v_measure
+from benthoscope.engine.mixtures import MCM, SCM, model_named
+from benthoscope.engine.mixtures.fit_monitor import Course
+from benthoscope.engine.mixtures.inference import StoppingRule, settle
+from benthoscope.engine.mixtures.two_level.inputs import scene_input
 
 BENCH = Path(__file__).parents[2].parent / "shared" / "bench"
-pytestmark = pytest.mark.skipif(not (BENCH / "reference_labels.npz").is_file(),
-                                reason="the reference's generator and labels are not on this machine")
+pytestmark = pytest.mark.skipif(
+    not (BENCH / "reference_labels.npz").is_file(),
+    reason="the reference's generator and labels are not on this machine",
+)
 
 
 @pytest.fixture(scope="module")
@@ -37,49 +39,51 @@ def made(generator):
 
 
 @pytest.mark.parametrize(("name", "labels"), [("vdp", "VDP_z"), ("gmc", "GMC_z")])
-def test_fits_are_no_worse_than_what_the_reference_found(name, labels, made):
+def test_fits_are_no_worse_than_the_reference(name, labels, made):
     X, groups, truth = made["X"], made["group"], made["z"]
     theirs = np.load(BENCH / "reference_labels.npz")[labels]
     theirs = np.unique(theirs, return_inverse=True)[1]
-    bar = model_named(name)(search="none", tol=1e-8).fit(X, groups, start=theirs).lower_bound_
-    ours = model_named(name)(random_state=0).fit(X, groups)
-    assert ours.n_clusters_ == 15
-    assert ours.lower_bound_ >= bar - 1e-4 * abs(bar)
-    assert v_measure(truth, ours.labels_) >= v_measure(truth, theirs) - 5e-4
+    bar = model_named(name)(search="none", tol=1e-8).fit(X, groups=groups, start=theirs).lower_bound_
+    model = model_named(name)(random_state=0).fit(X, groups=groups)
+    assert model.n_clusters_ == 15
+    assert model.lower_bound_ >= bar - 1e-4 * abs(bar)
+    assert v_measure(truth, model.labels_) >= v_measure(truth, theirs) - 5e-4
 
 
 @pytest.mark.parametrize(("kind", "labels"), [(SCM, "SCM"), (MCM, "MCM")])
-def test_objects_and_scenes_are_no_worse_than_what_the_reference_found(kind, labels, made):
-    looks = {"image_features": made["W"]} if kind is MCM else {}
-    with np.load(BENCH / "reference_labels.npz") as held:
-        segments, images = (np.unique(held[f"{labels}_{level}"], return_inverse=True)[1] for level in "zy")
-    ours = kind(random_state=0, by_dive=True).fit(made["X"], made["doc"], made["doc_group"], **looks)
-    assert ours.n_clusters_ == 15
-    assert ours.lower_bound_ >= _bound_from(ours, segments, images, made, looks.get("image_features"))
-    assert v_measure(made["z"], ours.labels_) >= v_measure(made["z"], segments) - 5e-4
-    assert v_measure(made["y"], ours.image_labels_) >= max(v_measure(made["y"], images), 0.96)
+def test_objects_and_scenes_are_no_worse_than_the_reference(kind, labels, made):
+    settings = {"image_features": made["W"]} if kind is MCM else {}
+    with np.load(BENCH / "reference_labels.npz") as archive:
+        segments, images = (np.unique(archive[f"{labels}_{level}"], return_inverse=True)[1] for level in "zy")
+    model = kind(random_state=0, by_dive=True).fit(
+        made["X"], image_of_segment=made["doc"], group_of_image=made["doc_group"], **settings
+    )
+    assert model.n_clusters_ == 15
+    assert model.lower_bound_ >= _bound_from(model, segments, images, made, settings.get("image_features"))
+    assert v_measure(made["z"], model.labels_) >= v_measure(made["z"], segments) - 5e-4
+    assert v_measure(made["y"], model.image_labels_) >= max(v_measure(made["y"], images), 0.96)
 
 
-def _bound_from(model, segments, images, made, looks):
-    """What full VB converges to from somebody else's labels, without any search."""
-    given = scene_input(made["X"], made["doc"], made["doc_group"], looks)
-    task, _ = model._prepared(given, InOrder(), Course(len(segments)))
+def _bound_from(model, segments, images, made, image_features):
+    """Return the bound to which full VB converges from given labels, without any search."""
+    scene_data = scene_input(made["X"], made["doc"], made["doc_group"], image_features)
+    task, _ = model._prepared(scene_data, InOrder(), Course(len(segments)))
     start = replace(task.data.labelled(task.model.clusters, segments), owners=np.eye(images.max() + 1)[images])
-    fit, _ = settle(task.model, task.data, start, Rule(1e-8))
+    fit, _ = settle(task.model, task.data, start, StoppingRule(1e-8))
     return fit.bound + task.course.bound_offset
 
 
-def test_a_rare_class_spread_over_all_others_is_found_as_if_the_truth_were_known(generator):
+def test_a_rare_class_spread_over_all_others_is_found(generator):
     data = generator(60_000, seed=2)  # its seventh class, one row in a hundred, lies across twelve of the others
     known = model_named("vdp")(search="none").fit(data["X"], start=data["z"])
-    found = model_named("vdp")(random_state=0).fit(data["X"])
-    assert found.n_clusters_ == known.n_clusters_ == 15
-    assert found.lower_bound_ >= known.lower_bound_ - 1e-4 * abs(known.lower_bound_)
+    model = model_named("vdp")(random_state=0).fit(data["X"])
+    assert model.n_clusters_ == known.n_clusters_ == 15
+    assert model.lower_bound_ >= known.lower_bound_ - 1e-4 * abs(known.lower_bound_)
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_other_samples_lead_to_the_same_clusters(seed, made):
-    first, other = (model_named("gmc")(random_state=s).fit(made["X"], made["group"]) for s in (0, seed))
+    first, other = (model_named("gmc")(random_state=s).fit(made["X"], groups=made["group"]) for s in (0, seed))
     assert other.n_clusters_ == 15
     assert other.lower_bound_ == pytest.approx(first.lower_bound_, rel=1e-4)
     assert v_measure(first.labels_, other.labels_) > 0.98

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from engine.compute import DaskCluster, InOrder
-from engine.mixtures import GMC, MCM, VDP
-from tests.acceptance.object_scenes import drawn
+from benthoscope.engine.compute import DaskCluster, InOrder
+from benthoscope.engine.mixtures import GMC, MCM, VDP
+from tests.acceptance.object_scenes import sample_scenes
 
 distributed = pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
 
@@ -27,30 +27,37 @@ def rows():
 
 @pytest.mark.parametrize("kind", [GMC, VDP])
 @pytest.mark.parametrize("from_file", [False, True], ids=["array", "file"])
-def test_a_cluster_gives_what_this_machine_gives(kind, from_file, cluster, rows, tmp_path):
+def test_a_dask_cluster_gives_the_result_of_this_machine(kind, from_file, cluster, rows, tmp_path):
     X, groups = rows
     source = X
     if from_file:
         source = tmp_path / "rows.npy"
         np.save(source, X)
-    here = kind(search_rows=4000, random_state=0).fit(source, groups, compute=InOrder())
-    there = kind(search_rows=4000, random_state=0).fit(source, groups, compute=cluster)
-    assert there.n_clusters_ == here.n_clusters_ == 7
-    assert there.lower_bound_ == pytest.approx(here.lower_bound_, rel=1e-6)
-    assert (there.labels_ == here.labels_).mean() > 0.9999
-    assert there.weights_ == pytest.approx(here.weights_, abs=1e-6)
+    model = kind(search_rows=4000, random_state=0).fit(source, groups=groups, compute=InOrder())
+    there = kind(search_rows=4000, random_state=0).fit(source, groups=groups, compute=cluster)
+    assert there.n_clusters_ == model.n_clusters_ == 7
+    assert there.lower_bound_ == pytest.approx(model.lower_bound_, rel=1e-6)
+    assert (there.labels_ == model.labels_).mean() > 0.9999
+    assert there.weights_ == pytest.approx(model.weights_, abs=1e-6)
     assert (there.predict(source, groups, compute=cluster) == there.labels_).all()
 
 
-def test_a_cluster_finds_the_objects_and_scenes_this_machine_finds(cluster, tmp_path):
-    data = drawn(3, images=1200, segments=30, apart=5.0, looks_apart=5.0)
+def test_a_dask_cluster_finds_the_same_objects_and_scenes(cluster, tmp_path):
+    data = sample_scenes(3, images=1200, segments=30, apart=5.0, looks_apart=5.0)
     np.save(tmp_path / "rows.npy", data.X)
     for source in (data.X, tmp_path / "rows.npy"):
-        here, there = (MCM(search_rows=4000, random_state=0).fit(
-            source, data.image, data.scenes % 2, image_features=data.W, compute=machine) for machine in
-            (InOrder(), cluster))
-        assert there.lower_bound_ == pytest.approx(here.lower_bound_, rel=1e-6)
-        assert (there.labels_ == here.labels_).mean() > 0.9999
-        assert (there.image_labels_ == here.image_labels_).mean() > 0.999
-        told = there.explain(source, data.image, data.scenes % 2, image_features=data.W, compute=cluster)
-        assert (told.image_labels == there.image_labels_).mean() > 0.99
+        current, there = (
+            MCM(search_rows=4000, random_state=0).fit(
+                source,
+                image_of_segment=data.image,
+                group_of_image=data.scenes % 2,
+                image_features=data.W,
+                compute=machine,
+            )
+            for machine in (InOrder(), cluster)
+        )
+        assert there.lower_bound_ == pytest.approx(current.lower_bound_, rel=1e-6)
+        assert (there.labels_ == current.labels_).mean() > 0.9999
+        assert (there.image_labels_ == current.image_labels_).mean() > 0.999
+        prediction = there.explain(source, data.image, data.scenes % 2, image_features=data.W, compute=cluster)
+        assert (prediction.image_labels == there.image_labels_).mean() > 0.99

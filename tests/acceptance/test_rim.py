@@ -1,4 +1,4 @@
-"""What regularised information maximisation is known to do, on toy sets and scikit-learn's digits."""
+"""Known results of regularised information maximisation on toy data and scikit-learn's digits."""
 
 from functools import cache
 
@@ -6,17 +6,22 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits, make_circles, make_moons
 
-from engine.discriminative import RIM, KernelRIM, SemiSupervisedRIM, chosen_by_cross_validation, rim_path
-from engine.discriminative.climbing import Precision, climb, supervised_start
-from engine.discriminative.fitting import Plan, best_of
-from engine.discriminative.kernels import factored
-from engine.discriminative.logit import Coefficients
-from engine.discriminative.margin import max_margin_halves
-from engine.discriminative.objective import Information, Objective, slopes
-from engine.discriminative.scaling import overall
-from engine.discriminative.starting import kmeans
-from engine.metrics import adjusted_rand
-from tests.unit.test_rim import rbf, toy
+from benthoscope.engine.discriminative import RIM, KernelRIM, SemiSupervisedRIM, chosen_by_cross_validation, rim_path
+from benthoscope.engine.discriminative.coefficients import Coefficients
+from benthoscope.engine.discriminative.kernel_factors import factored
+from benthoscope.engine.discriminative.max_margin import max_margin_halves
+from benthoscope.engine.discriminative.objective import Information, InformationObjective, slopes
+from benthoscope.engine.discriminative.optimisation import (
+    FitSettings,
+    Precision,
+    best_of,
+    climb,
+    kmeans,
+    supervised_start,
+)
+from benthoscope.engine.discriminative.validation import overall
+from benthoscope.engine.metrics import adjusted_rand
+from tests.unit.estimators.test_rim import rbf, toy
 
 
 @cache
@@ -29,46 +34,47 @@ def digits():
 def test_of_fifty_classes_three_survive(strength, seed):
     rng = np.random.default_rng(seed)
     X, truth = toy(rng)
-    found = RIM(n_clusters=50, strength=strength, scale="none", n_init=1, random_state=seed).fit(X)
-    assert found.n_clusters_ == 3 and adjusted_rand(truth, found.labels_) >= 0.99
+    model = RIM(n_clusters=50, strength=strength, scale="none", n_init=1, random_state=seed).fit(X)
+    assert model.n_clusters_ == 3 and adjusted_rand(truth, model.labels_) >= 0.99
 
 
 def test_a_growing_penalty_leaves_fewer_and_fewer_classes():
     X, _ = digits()
     Z = overall(X)(X)
     start = kmeans(Z, 40, np.random.default_rng(0))
-    path = rim_path(Z, start, Plan(40, 1.0), (0.125, 0.25, 0.5, 1, 2, 3, 4, 6, 8))
+    path = rim_path(Z, start, FitSettings(40, 1.0), (0.125, 0.25, 0.5, 1, 2, 3, 4, 6, 8))
     counts = [step.survivors for step in path]
     assert (np.diff(counts) <= 1).all()
     assert counts[0] == 40 and next(step.survivors for step in path if step.strength == 4) <= 12
 
 
-def test_rim_betters_the_k_means_it_begins_with():
+def test_rim_improves_on_its_k_means_start():
     X, y = digits()
     Z = overall(X)(X)
     gains = []
     for seed in range(10):
         start = kmeans(Z, 10, np.random.default_rng(seed))
-        found = RIM(n_clusters=10, strength=1.0).fit(X, start=start)
-        gains.append(adjusted_rand(y, found.labels_) - adjusted_rand(y, start))
+        model = RIM(n_clusters=10, strength=1.0).fit(X, start=start)
+        gains.append(adjusted_rand(y, model.labels_) - adjusted_rand(y, start))
     assert np.mean(gains) >= 0.02 and sum(gain > 0 for gain in gains) >= 8
 
 
 def test_twice_the_classes_are_pruned_to_about_the_right_number():
     X, y = digits()
-    found = [RIM(n_clusters=20, strength=2.0, n_init=1, random_state=seed).fit(X) for seed in range(10)]
-    assert np.mean([adjusted_rand(y, model.labels_) for model in found]) >= 0.68
-    assert all(12 <= model.n_clusters_ <= 16 for model in found)
+    models = [RIM(n_clusters=20, strength=2.0, n_init=1, random_state=seed).fit(X) for seed in range(10)]
+    assert np.mean([adjusted_rand(y, model.labels_) for model in models]) >= 0.68
+    assert all(12 <= model.n_clusters_ <= 16 for model in models)
 
 
-def test_curved_boundaries_better_straight_ones():
-    """The best of five starts by its own objective; strength .5 at the scale before the division by the diagonal."""
+def test_curved_boundaries_are_better_than_straight_ones():
+    """Use the best of five starts by its own objective; strength .5 at the scale before the division by the
+    diagonal."""
     X, y = digits()
-    found = [KernelRIM(n_clusters=10, strength=0.5 * 1.63, n_init=5, random_state=seed).fit(X) for seed in range(3)]
-    assert np.mean([adjusted_rand(y, model.labels_) for model in found]) >= 0.70
+    models = [KernelRIM(n_clusters=10, strength=0.5 * 1.63, n_init=5, random_state=seed).fit(X) for seed in range(3)]
+    assert np.mean([adjusted_rand(y, model.labels_) for model in models]) >= 0.70
 
 
-def test_the_factored_kernel_reaches_the_summit_of_the_direct_one_in_fewer_steps():
+def test_the_factored_kernel_reaches_the_optimum_of_the_direct_one_in_fewer_steps():
     X, _ = digits()
     matrix = rbf(overall(X[:500])(X[:500]) * 1.5)
     centred = matrix - matrix.mean(0) - matrix.mean(0)[:, None] + matrix.mean()
@@ -76,19 +82,20 @@ def test_the_factored_kernel_reaches_the_summit_of_the_direct_one_in_fewer_steps
     penalty, classes = 0.5 / 500, 10
     phi = factored(matrix)(matrix)
     y = kmeans(phi, classes, np.random.default_rng(0))
-    fast = best_of(phi, Plan(classes, penalty, precision=Precision(1e-11, 1e-7, 5000)), [y], 1)
+    fast = best_of(phi, FitSettings(classes, penalty, precision=Precision(1e-11, 1e-7, 5000)), [y], 1)
 
-    def direct(found: Coefficients):  # climbs on alpha, where the matrix enters the slope twice
-        lp = found.log_probabilities(centred)
+    def direct(coefficients: Coefficients):  # climbs on alpha, where the matrix enters the slope twice
+        lp = coefficients.log_probabilities(centred)
         shares = np.exp(lp).mean(0)
         G = slopes(lp, np.log(np.maximum(shares, 1e-300))) / 500
-        norm = penalty * np.einsum("ki,ij,kj->", found.weights, centred, found.weights)
+        norm = penalty * np.einsum("ki,ij,kj->", coefficients.weights, centred, coefficients.weights)
         F = float((np.exp(lp) * (lp - np.log(np.maximum(shares, 1e-300)))).sum() / 500 - norm)
-        return F, Coefficients(G.T @ centred - 2 * penalty * found.weights @ centred, G.sum(0))
+        return F, Coefficients(G.T @ centred - 2 * penalty * coefficients.weights @ centred, G.sum(0))
 
-    start = climb(Objective(penalty, Information(phi)), fast.coefficients, Precision(steps=1)).coefficients
+    start = climb(InformationObjective(penalty, Information(phi)), fast.coefficients, Precision(steps=1)).coefficients
     assert direct(Coefficients(factored(matrix).dual(start.weights), start.biases))[0] == pytest.approx(
-        fast.value, abs=1e-3)
+        fast.value, abs=1e-3
+    )
     warm = _direct_warm_up(centred, y, classes, penalty)
     slow = climb(direct, warm, Precision(1e-11, 1e-7, 5000))
     labels = slow.coefficients.scores(centred).argmax(1)
@@ -99,14 +106,14 @@ def test_the_factored_kernel_reaches_the_summit_of_the_direct_one_in_fewer_steps
 def _direct_warm_up(matrix, y, classes, penalty):
     """The supervised start of the factored form, as coefficients of the kernel."""
     values, vectors = np.linalg.eigh(matrix)
-    kept = values > 1e-10 * values.max()
-    phi = vectors[:, kept] * np.sqrt(values[kept])
+    is_positive = values > 1e-10 * values.max()
+    phi = vectors[:, is_positive] * np.sqrt(values[is_positive])
     start = supervised_start(phi, y, classes, penalty)
-    return Coefficients(start.weights @ (vectors[:, kept] / np.sqrt(values[kept])).T, start.biases)
+    return Coefficients(start.weights @ (vectors[:, is_positive] / np.sqrt(values[is_positive])).T, start.biases)
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_two_circles_are_told_apart_from_a_spectral_start(seed):
+def test_two_circles_are_separated_from_a_spectral_start(seed):
     X, truth = make_circles(400, factor=0.4, noise=0.06, random_state=seed)
     X *= 2.0  # the kernel then reaches a neighbour but not the other circle
     settings = {"n_clusters": 2, "strength": 1.0, "gamma": 3.0, "n_init": 3, "random_state": seed}
@@ -118,7 +125,7 @@ def test_two_circles_are_told_apart_from_a_spectral_start(seed):
 
 @cache
 def twenty_labels():
-    """For ten draws of two labels a digit: (hidden rows, y with -1 where hidden)."""
+    """Yield ten draws of two labels per digit: (hidden rows, y with -1 for hidden labels)."""
     _, y = digits()
     draws = []
     for seed in range(10):
@@ -132,8 +139,9 @@ def twenty_labels():
 
 def accuracy_with_twenty_labels(**settings):
     X, y = digits()
-    return np.mean([SemiSupervisedRIM(**settings).fit(X, shown).score(X[hidden], y[hidden])
-                    for hidden, shown in twenty_labels()])
+    return np.mean(
+        [SemiSupervisedRIM(**settings).fit(X, shown).score(X[hidden], y[hidden]) for hidden, shown in twenty_labels()]
+    )
 
 
 def test_unlabelled_rows_help_where_labels_are_few():
@@ -142,12 +150,12 @@ def test_unlabelled_rows_help_where_labels_are_few():
     assert semi >= 0.82 and semi >= supervised + 0.05
 
 
-def test_balance_is_what_makes_them_help():
+def test_unlabelled_rows_help_because_of_the_balance_term():
     semi = accuracy_with_twenty_labels(penalty=0.1, information=100.0)
     assert semi >= accuracy_with_twenty_labels(penalty=0.1, information=100.0, balance=False) + 0.05
 
 
-def test_cross_validation_picks_settings_that_do_as_well():
+def test_cross_validation_selects_equally_good_settings():
     X, y = digits()
     hidden, shown = twenty_labels()[0]
     sample = np.sort(np.random.default_rng(0).permutation(np.flatnonzero(hidden))[:300])
@@ -164,14 +172,14 @@ def test_a_true_prior_of_sizes_finds_uneven_clusters():
         rng = np.random.default_rng(seed)
         truth = rng.choice(4, 1000, p=sizes)
         X = centres[truth] + 0.9 * rng.standard_normal((1000, 2))
-        for found, prior in ((even, None), (true, sizes), (by_rank, "power")):
+        for fitted, prior in ((even, None), (true, sizes), (by_rank, "power")):
             model = RIM(n_clusters=4, strength=1.0, scale="none", sizes=prior, n_init=5, random_state=seed).fit(X)
-            found.append(adjusted_rand(truth, model.labels_))
+            fitted.append(adjusted_rand(truth, model.labels_))
     assert np.mean(true) >= 0.88 and np.mean(by_rank) >= 0.88
     assert np.mean(true) >= np.mean(even) + 0.2
 
 
-def test_new_rows_are_clustered_as_well_as_those_it_learnt_from():
+def test_new_rows_are_clustered_as_well_as_training_rows():
     X, y = digits()
     gaps = []
     for seed in range(5):
@@ -183,12 +191,12 @@ def test_new_rows_are_clustered_as_well_as_those_it_learnt_from():
     assert abs(np.mean(gaps)) <= 0.04
 
 
-def test_what_the_model_is_unsure_of_is_more_often_wrong():
+def test_uncertain_predictions_are_more_often_wrong():
     X, y = digits()
     model = RIM(n_clusters=10, strength=1.0, n_init=5, random_state=0).fit(X)
     majority = np.array([np.bincount(y[model.labels_ == k]).argmax() for k in range(model.n_clusters_)])
     wrong, order = majority[model.labels_] != y, np.argsort(model.uncertainty(X))
-    top, lower = wrong[order[-len(y) // 10:]].mean(), wrong[order[: len(y) // 2]].mean()
+    top, lower = wrong[order[-len(y) // 10 :]].mean(), wrong[order[: len(y) // 2]].mean()
     assert top >= 3 * lower
 
 
@@ -201,7 +209,7 @@ def test_without_balance_classes_vanish_and_without_penalty_they_fragment():
     assert free.n_clusters_ >= 10
 
 
-def test_maximum_margin_halves_tell_two_moons_apart():
+def test_maximum_margin_halves_separate_two_moons():
     X, truth = make_moons(300, noise=0.06, random_state=0)
     matrix = np.exp(-10 * ((X[:, None] - X) ** 2).sum(2))
     side = max_margin_halves(matrix, np.random.default_rng(0))

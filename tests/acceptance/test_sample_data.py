@@ -1,4 +1,4 @@
-"""The samples look like what they claim to be: hard by colour, easy by texture, with the sea's own faults."""
+"""The samples have the claimed properties: hard by colour, easy by texture, with typical defects."""
 
 from collections import Counter, defaultdict
 from itertools import pairwise
@@ -14,10 +14,10 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sample_data import albums_path, campaign_path, make_campaign, read_truth
-from sample_data.dives import plan
-from sample_data.habitats import HABITATS
-from sample_data.scenes import SCENES
+from benthoscope.sample_data import albums_path, campaign_path, make_campaign, read_truth
+from benthoscope.sample_data.dives import plan
+from benthoscope.sample_data.photographs.scenes import SCENES
+from benthoscope.sample_data.seafloor.habitats import HABITATS
 
 MEGABYTE = 10**6
 
@@ -67,16 +67,16 @@ def agreement(features, labels):
 
 
 def told_apart(features, labels):
-    """Cross-validated accuracy of a linear classifier."""
+    """Return the cross-validated accuracy of a linear classifier."""
     return cross_val_score(make_pipeline(StandardScaler(), LinearDiscriminantAnalysis()), features, labels, cv=5).mean()
 
 
-def test_mean_colour_alone_does_badly(campaign):
+def test_mean_colour_alone_gives_poor_accuracy(campaign):
     assert agreement(mean_colours(campaign), habitats(campaign)) < 0.5
     assert agreement(mean_colours(read_truth(campaign_path())), habitats(read_truth(campaign_path()))) < 0.5
 
 
-def test_texture_tells_habitats_apart_far_better_than_colour(campaign):
+def test_texture_separates_habitats_far_better_than_colour(campaign):
     labels, texture_rows, colours = habitats(campaign), textures(campaign), mean_colours(campaign)
     assert told_apart(texture_rows, labels) > max(0.80, told_apart(colours, labels) + 0.35)
     scaled = StandardScaler().fit_transform(texture_rows)
@@ -84,8 +84,11 @@ def test_texture_tells_habitats_apart_far_better_than_colour(campaign):
 
 
 def test_red_is_lost_with_altitude(campaign):
-    altitude = {f"{dive.folder}/{frame.file}": frame.altitude
-                for dive in plan(8, 700, np.random.default_rng([0, 1])) for frame in dive.frames}
+    altitude = {
+        f"{dive.folder}/{frame.file}": frame.altitude
+        for dive in plan(8, 700, np.random.default_rng([0, 1]))
+        for frame in dive.frames
+    }
     by_group = defaultdict(list)
     for image, (red, green, _) in zip(labelled(campaign), mean_colours(campaign), strict=True):
         by_group[image.group, image.label].append((altitude[image.image], np.log(red / green)))
@@ -99,30 +102,32 @@ def test_corners_are_darker_than_the_middle(campaign):
     assert corners < 0.85 * mean[90:150, 120:200].mean()
 
 
-def test_bad_frames_look_bad(tmp_path):
+def test_bad_frames_differ_from_good_ones(tmp_path):
     truth = make_campaign(tmp_path / "c", dives=2, images=400, size=(160, 120), workers=1)
-    looks = defaultdict(list)
+    sharpness_by_kind = defaultdict(list)
     for image in truth.images:
         shown = pixels(truth, image)
-        looks[image.quality].append((shown.mean(), np.abs(np.diff(shown.mean(2), axis=1)).mean()))
-    bright, rough = ({quality: np.mean(each, axis=0)[n] for quality, each in looks.items()} for n in (0, 1))
+        sharpness_by_kind[image.quality].append((shown.mean(), np.abs(np.diff(shown.mean(2), axis=1)).mean()))
+    bright, rough = ({quality: np.mean(each, axis=0)[n] for quality, each in sharpness_by_kind.items()} for n in (0, 1))
     assert bright["black"] < 15
     assert bright["over-exposed"] > 1.6 * bright["good"]
     assert max(rough["blurred"], rough["mid-water"]) < 0.6 * rough["good"]
 
 
-def test_masks_agree_with_what_the_habitat_is_called(campaign):
+def test_masks_agree_with_the_name_of_the_habitat(campaign):
     shares = {image: shares_of(campaign, image) for image in campaign.masked}
-    of = {name: [shares[image] for image in campaign.masked if campaign.labels[image] == name]
-          for name in set(campaign.labels.values())}
+    of = {
+        name: [shares[image] for image in campaign.masked if campaign.labels[image] == name]
+        for name in set(campaign.labels.values())
+    }
     assert all(share["screw shell"] > 0.5 for share in of["screw shell rubble > 50 %"])
     assert all(0 < share["screw shell"] < 0.5 for share in of["screw shell rubble < 50 %"])
     assert all(0.05 < share["sand"] < 0.98 for share in of["sand/reef interface"])
     main = {"kelp": "kelp", "sea-grass": "seagrass", "sponge garden": "sponge", "coral": "coral"}
     for habitat, thing in main.items():
         assert np.mean([share[thing] for share in of[habitat]]) > 0.25
-        others = [share[thing] for name, each in of.items() if name != habitat for share in each]
-        assert np.mean(others) < 0.05
+        other_shares = [share[thing] for name, each in of.items() if name != habitat for share in each]
+        assert np.mean(other_shares) < 0.05
 
 
 def shares_of(truth, image):
@@ -153,13 +158,15 @@ def test_the_shipped_campaign_is_small_complete_and_varied():
 
 
 def test_shipped_samples_take_little_room():
-    sizes = [sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-             for folder in (campaign_path(), albums_path())]
+    sizes = [
+        sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+        for folder in (campaign_path(), albums_path())
+    ]
     assert MEGABYTE < sizes[0] < 5.5 * MEGABYTE
     assert sum(sizes) < 6 * MEGABYTE
 
 
-def test_every_shipped_image_opens_at_its_size_and_stands_in_the_truth():
+def test_every_shipped_image_has_its_size_and_an_entry_in_the_truth():
     for folder in (campaign_path(), albums_path()):
         known = {image.image for image in read_truth(folder).images}
         assert known == {path.relative_to(folder).as_posix() for path in folder.rglob("*.jpg")}

@@ -1,4 +1,5 @@
-"""StreamGreedy against greedy selection, enumeration and the other one-pass methods, on data of known make."""
+"""StreamGreedy compared with greedy selection, enumeration and the other one-pass methods, on data with known
+structure."""
 
 import itertools
 import tracemalloc
@@ -8,9 +9,10 @@ import pytest
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 
-from engine.exemplars import (
+from benthoscope.engine.exemplars import (
     ExemplarLoss,
     Race,
+    SparseGPRegressor,
     StreamedLoss,
     blocks_in_a_pass,
     cycling,
@@ -24,7 +26,8 @@ from engine.exemplars import (
     stream_greedy,
     three_sieves,
 )
-from engine.exemplars.streams import partition
+from benthoscope.engine.exemplars.stream_greedy import partition
+from tests.robot_arm import hand_distances
 
 SEEDS = range(5)
 K = 20
@@ -65,8 +68,8 @@ def test_swapping_ends_no_worse_than_greedy_at_any_block_size(rows, size):
 def test_a_tenth_of_the_points_is_enough_to_judge_by(rows):
     X, loss, by_greedy = rows
     tenth = np.random.default_rng(1).choice(4_000, 400, replace=False)
-    found = streamed(ExemplarLoss(X, validation=tenth), 100, K)
-    assert utility(loss, found.items) >= 0.97 * by_greedy
+    selection = streamed(ExemplarLoss(X, validation=tenth), 100, K)
+    assert utility(loss, selection.items) >= 0.97 * by_greedy
 
 
 def test_chosen_exemplars_are_far_better_than_random_ones(rows):
@@ -76,7 +79,7 @@ def test_chosen_exemplars_are_far_better_than_random_ones(rows):
     assert streamed(loss, 100, K).value >= 1.2 * at_random
 
 
-def test_baselines_stand_where_the_literature_puts_them(rows):
+def test_baselines_rank_as_in_the_literature(rows):
     _, loss, by_greedy = rows
     rng = np.random.default_rng(3)
     blocks = partition(rng.permutation(4_000), 100)
@@ -86,7 +89,7 @@ def test_baselines_stand_where_the_literature_puts_them(rows):
     assert three_sieves(loss, blocks, K, patience=50, largest=lazy_greedy(loss, 1).value).value >= 0.8 * by_greedy
 
 
-def test_swapping_also_works_on_numbers_that_are_no_distances():
+def test_swapping_also_works_on_dissimilarities_that_are_not_distances():
     far = np.random.default_rng(0).gamma(2.0, 1.0, (600, 600))
     np.fill_diagonal(far, 0)
     loss = ExemplarLoss(numbers(far), dissimilarity=precomputed(far), phantom=lambda X, measure: far.max(1)[X[:, 0]])
@@ -99,9 +102,9 @@ def test_on_far_clusters_two_passes_find_the_best_medoids(seed, k):
     cluster = np.repeat(np.arange(6), 30)
     X = 10 * np.eye(6)[cluster] + 0.15 * rng.standard_normal((180, 6))
     loss = ExemplarLoss(X, dissimilarity=euclidean)
-    found = streamed(loss, 1, k, seed, least_gain=0.0, eager=False, max_steps=2 * 180)
+    selection = streamed(loss, 1, k, seed, least_gain=0.0, eager=False, max_steps=2 * 180)
     best = sorted((max(utility(loss, [item]) for item in np.flatnonzero(cluster == c)) for c in range(6)), reverse=True)
-    assert found.value == pytest.approx(sum(best[:k]), rel=1e-6)
+    assert selection.value == pytest.approx(sum(best[:k]), rel=1e-6)
 
 
 def test_small_problems_are_solved_nearly_to_the_optimum():
@@ -119,12 +122,12 @@ def test_one_eager_pass_over_digits_equals_greedy():
     X = X - X.mean(0)
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     loss = ExemplarLoss(PCA(50, random_state=0).fit_transform(X))
-    found = streamed(loss, 50, 100, max_steps=blocks_in_a_pass(loss.count, 50))
-    assert found.value >= 0.97 * lazy_greedy(loss, 100).value
+    selection = streamed(loss, 50, 100, max_steps=blocks_in_a_pass(loss.count, 50))
+    assert selection.value >= 0.97 * lazy_greedy(loss, 100).value
 
 
 def test_a_race_sees_few_points_while_swaps_are_plain():
-    """From ten exemplars crowded in three of ten clusters, each step adds a missing cluster at a glance."""
+    """From ten exemplars in three of ten clusters, each step adds a missing cluster after few points."""
     rng = np.random.default_rng(0)
     cluster = np.arange(100_000) % 10
     X = (6 * np.eye(10)[cluster] + 0.3 * rng.standard_normal((100_000, 10))).astype(np.float32)
@@ -138,18 +141,33 @@ def test_a_race_sees_few_points_while_swaps_are_plain():
         best = table.best_swap(1e-4)
         state.chosen[best.slot] = int(block[best.at])
         assert len(set(cluster[state.chosen])) == before + 1
-    assert max(race.seen) <= 0.15
+    assert max(race.shares) <= 0.15
 
 
-def test_memory_does_not_grow_with_the_data_when_points_are_gone_through_again(tmp_path):
+def test_memory_does_not_grow_with_the_data_when_points_are_read_repeatedly(tmp_path):
     peaks = []
     for count in (10_000, 100_000):
         path = tmp_path / f"{count}.npy"
         np.save(path, np.random.default_rng(0).standard_normal((count, 8)).astype(np.float32) + 1)
         loss = StreamedLoss(np.load(path, mmap_mode="r"), chunk=1_000)
         tracemalloc.start()
-        stream_greedy(loss, (np.arange(at, at + 100) for at in range(0, 10_000, 100)), 10, cycle=100, eager=False,
-                      max_steps=14)
+        stream_greedy(
+            loss, (np.arange(at, at + 100) for at in range(0, 10_000, 100)), 10, cycle=100, eager=False, max_steps=14
+        )
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] <= 1.1 * peaks[0]
+
+
+def test_active_sets_chosen_for_error_or_variance_predict_better_than_random_ones():
+    angles, distance = hand_distances(5_000, seed=0)
+    X, y, new_X, new_y = angles[:3_000], distance[:3_000], angles[3_000:], distance[3_000:]
+    settings = {"kernel": SparseGPRegressor(1, random_state=0).fit(X, y).kernel_, "block_size": 50}
+
+    def error(criterion, seed=0):
+        model = SparseGPRegressor(150, criterion=criterion, validation=3_000, random_state=seed, **settings).fit(X, y)
+        return np.mean((model.predict(new_X) - new_y) ** 2)
+
+    at_random = np.mean([error("random", seed) for seed in range(5)])
+    assert error("variance") < at_random
+    assert error("error") <= 0.6 * at_random
