@@ -12,19 +12,19 @@ BLAS_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def names() -> list[str]:
-    found = (module.name for module in pkgutil.iter_modules(benchmarks.__path__))
-    return sorted(name.removeprefix("bench_") for name in found if name.startswith("bench_"))
+    module_names = (module.name for module in pkgutil.iter_modules(benchmarks.__path__))
+    return sorted(name.removeprefix("bench_") for name in module_names if name.startswith("bench_"))
 
 
-def main(wanted: list[str]) -> int:
-    unknown = sorted(set(wanted) - set(names()))
+def main(requested: list[str]) -> int:
+    unknown = sorted(set(requested) - set(names()))
     if unknown:
         print(f"no benchmark {', '.join(unknown)}; there are {', '.join(names())}", file=sys.stderr)
         return 2
     for variable in BLAS_THREADS:  # before numpy comes in: CPU seconds are compared, a second thread only adds to them
         os.environ.setdefault(variable, "1")
     print(machine(), flush=True)
-    for name in wanted or names():
+    for name in requested or names():
         for table in importlib.import_module(f"tests.benchmarks.bench_{name}").tables():
             print(f"\n{table}", flush=True)
     return 0

@@ -1,11 +1,11 @@
-"""What crowd clustering costs: 1,000 items, 190,000 judgements by 100 workers; ten times that; and a refresh."""
+"""Run time of crowd clustering: 1,000 items, 190,000 judgements by 100 workers; ten times as many; and an update."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
-from engine.crowd import BayesianCrowdClustering
-from engine.metrics import adjusted_rand
+from benthoscope.engine.crowd import BayesianCrowdClustering
+from benthoscope.engine.metrics import adjusted_rand
 from tests.benchmarks.measure import Table, measure
 from tests.crowds import attribute_crowd
 
@@ -15,8 +15,11 @@ COLUMNS = ("work", "judgements", "CPU s", "wall s", "peak MB", "dimensions", "cl
 def tables() -> Iterator[Table]:
     _fit(*_answered(200, 20, 100))  # compiles
     judged, truth = _answered(1000, 100, 1000)
-    rows = [_measured("fit, D from 2 to 6", judged, truth, 20), _refresh(judged, truth),
-            _measured("fit, ten times the tasks", *_answered(1000, 300, 10_000), 150)]
+    rows = [
+        _measured("fit, D from 2 to 6", judged, truth, 20),
+        _refresh(judged, truth),
+        _measured("fit, ten times the tasks", *_answered(1000, 300, 10_000), 150),
+    ]
     yield Table("Crowd clustering", COLUMNS, rows)
 
 
@@ -36,7 +39,7 @@ def _measured(name: str, judged, truth: np.ndarray, target: float) -> tuple:
 
 
 def _refresh(judged, truth: np.ndarray) -> tuple:
-    """All but the last twentieth of the tasks are known; the rest comes in."""
+    """All but the last twentieth of the tasks are known; then the rest is added."""
     before = judged.take(judged.task < 0.95 * judged.task.max())
     model = _fit(before, truth)
     _, cost = measure(lambda: model.update(judged))
@@ -44,5 +47,14 @@ def _refresh(judged, truth: np.ndarray) -> tuple:
 
 
 def _row(name: str, judged, truth: np.ndarray, model: BayesianCrowdClustering, cost, target) -> tuple:
-    return (name, f"{len(judged):,}", cost.cpu, cost.wall, cost.peak, model.n_dimensions_, model.n_clusters_,
-            adjusted_rand(truth, model.labels_), target)
+    return (
+        name,
+        f"{len(judged):,}",
+        cost.cpu,
+        cost.wall,
+        cost.peak,
+        model.n_dimensions_,
+        model.n_clusters_,
+        adjusted_rand(truth, model.labels_),
+        target,
+    )

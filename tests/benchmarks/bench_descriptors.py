@@ -1,4 +1,4 @@
-"""What the descriptors are worth: clusters and a linear classifier on images whose classes are known."""
+"""Quality of the descriptors: clusters and a linear classifier on images with known classes."""
 
 import csv
 import tempfile
@@ -12,18 +12,18 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from engine.compute import LocalThreads, blas_threads
-from engine.features import Choices, Projected, Segments, descriptor_named
-from engine.imaging import read_image
-from engine.metrics import mean_class_accuracy, v_measure
-from engine.mixtures import GMC
-from sample_data import make_campaign
+from benthoscope.engine.compute import LocalThreads, blas_threads
+from benthoscope.engine.features import Choices, Projected, Segments, descriptor_named
+from benthoscope.engine.imaging import read_image
+from benthoscope.engine.metrics import mean_class_accuracy, v_measure
+from benthoscope.engine.mixtures import GMC
+from benthoscope.sample_data import make_campaign
 from tests.benchmarks.measure import Table
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
 WORDS = ("mean", "colour", "scspm", "rp", "segments", "deep")
-TRAINING = 30      # images of each class
-SMALLEST = 45      # images a class must have, so that some are left to test on
+TRAINING = 30  # images of each class
+SMALLEST = 45  # images a class must have, so that some are left to test on
 MOST, CLASSES = 100, 12  # images of a class, and classes, that are looked at
 SPLITS = 3
 GAUSSIAN = 20  # leading dimensions given to GMC
@@ -53,14 +53,29 @@ class Vectors:
 def tables() -> Iterator[Table]:
     with tempfile.TemporaryDirectory() as folder, blas_threads(1):
         for known in _sets(Path(folder)):
-            columns = ("descriptor", "numbers", "V of k-means", "V of GMC", "clusters of GMC",
-                       "SVM accuracy, all numbers", "SVM accuracy, clustered numbers")
+            columns = (
+                "descriptor",
+                "numbers",
+                "V of k-means",
+                "V of GMC",
+                "clusters of GMC",
+                "SVM accuracy, all numbers",
+                "SVM accuracy, clustered numbers",
+            )
             dives = len(set(known.groups))
-            title = (f"{known.name}: {len(known.paths)} images, {len(set(known.classes))} classes, "
-                     f"{f'{dives} dives' if dives > 1 else 'no dives known'}")
-            yield Table(title, columns, list(_rows(known, Path(folder))), [
-                "k-means is told the number of classes, GMC is not. Accuracy is the mean over classes of a linear SVM "
-                f"from {TRAINING} images a class, {SPLITS} splits."])
+            title = (
+                f"{known.name}: {len(known.paths)} images, {len(set(known.classes))} classes, "
+                f"{f'{dives} dives' if dives > 1 else 'no dives known'}"
+            )
+            yield Table(
+                title,
+                columns,
+                list(_rows(known, Path(folder))),
+                [
+                    "k-means gets the number of classes, GMC does not. Accuracy is the mean over classes of a "
+                    f"linear SVM from {TRAINING} images per class, {SPLITS} splits."
+                ],
+            )
 
 
 def _rows(known: Known, cache: Path) -> Iterator[tuple]:
@@ -68,16 +83,22 @@ def _rows(known: Known, cache: Path) -> Iterator[tuple]:
         vectors = _vectors(word, known, cache)
         count = len(set(known.classes))
         kmeans = KMeans(count, n_init=10, random_state=0).fit(vectors.short)
-        yield (word, vectors.short.shape[1], v_measure(known.classes, kmeans.labels_), *_mixture(known, vectors.short),
-               accuracy(known, vectors.long), accuracy(known, vectors.short))
+        yield (
+            word,
+            vectors.short.shape[1],
+            v_measure(known.classes, kmeans.labels_),
+            *_mixture(known, vectors.short),
+            accuracy(known, vectors.long),
+            accuracy(known, vectors.short),
+        )
 
 
 def _mixture(known: Known, rows: np.ndarray) -> tuple:
-    """V-measure and number of clusters; with few images a full Gaussian needs few dimensions."""
+    """Return V-measure and number of clusters. With few images, a full Gaussian needs few dimensions."""
     if rows.shape[1] > 100:
         return "not for Gaussians", ""
-    found = GMC(random_state=0).fit(rows[:, :GAUSSIAN], groups=known.groups)
-    return v_measure(known.classes, found.labels_), found.n_clusters_
+    model = GMC(random_state=0).fit(rows[:, :GAUSSIAN], groups=known.groups)
+    return v_measure(known.classes, model.labels_), model.n_clusters_
 
 
 def _vectors(word: str, known: Known, cache: Path) -> Vectors:
@@ -87,7 +108,7 @@ def _vectors(word: str, known: Known, cache: Path) -> Vectors:
     if not isinstance(descriptor, Projected):
         rows = np.stack([descriptor.describe(image) for image in images])
         return Vectors(rows, rows)
-    base = descriptor.base.fit(images[::max(1, len(images) // 300)], random_state=rng)
+    base = descriptor.base.fit(images[:: max(1, len(images) // 300)], random_state=rng)
     described = list(LocalThreads().map(images, base.describe))
     if isinstance(described[0], Segments):
         return _of_segments(descriptor, base, described, rng)
@@ -96,7 +117,7 @@ def _vectors(word: str, known: Known, cache: Path) -> Vectors:
 
 
 def _of_segments(descriptor: Projected, base, described: Sequence[Segments], rng: np.random.Generator) -> Vectors:
-    """An image by the mean and the spread of its segments: the least that can be made of them."""
+    """Describe an image by the mean and the spread of its segments' vectors."""
     learned = replace(descriptor, base=base)
     learned = learned.onto(base, [segments.vectors for segments in described], rng)
     short = [learned.projection(segments.vectors) for segments in described]
@@ -105,7 +126,7 @@ def _of_segments(descriptor: Projected, base, described: Sequence[Segments], rng
 
 
 def accuracy(known: Known, rows: np.ndarray) -> float:
-    found = []
+    accuracies = []
     for split in range(SPLITS):
         train = _training(known, np.random.default_rng(split))
         scaled = rows.shape[1] < 200  # long vectors have unit length and sparse entries
@@ -113,28 +134,32 @@ def accuracy(known: Known, rows: np.ndarray) -> float:
         model = make_pipeline(StandardScaler(), svm) if scaled else svm
         model.fit(rows[train], known.classes[train])
         test = ~train & ~np.isin(known.families, known.families[train])
-        found.append(mean_class_accuracy(known.classes[test], model.predict(rows[test])))
-    return float(np.mean(found))
+        accuracies.append(mean_class_accuracy(known.classes[test], model.predict(rows[test])))
+    return float(np.mean(accuracies))
 
 
 def _training(known: Known, rng: np.random.Generator) -> np.ndarray:
-    """About TRAINING images of every class, whole families at a time."""
+    """Return about TRAINING images of each class, in whole families."""
     chosen = np.zeros(len(known.paths), dtype=bool)
     for label in np.unique(known.classes):
-        own = known.classes == label
-        for family in rng.permutation(np.unique(known.families[own])):
-            if (chosen & own).sum() >= TRAINING:
+        of_class = known.classes == label
+        for family in rng.permutation(np.unique(known.families[of_class])):
+            if (chosen & of_class).sum() >= TRAINING:
                 break
-            chosen |= own & (known.families == family)
+            chosen |= of_class & (known.families == family)
     return chosen
 
 
 def _sets(folder: Path) -> Iterator[Known]:
     truth = make_campaign(folder / "campaign", dives=8, images=1200, seed=1, workers=1)
     named = [image for image in truth.images if image.label and image.quality == "good"]
-    yield balanced("sample campaign", [truth.folder / image.image for image in named],
-                    [image.label for image in named], [image.image for image in named],
-                    [image.group for image in named])
+    yield balanced(
+        "sample campaign",
+        [truth.folder / image.image for image in named],
+        [image.label for image in named],
+        [image.image for image in named],
+        [image.group for image in named],
+    )
     for name, column in FIELDS.items():
         if (DATA / name / "labels.csv").exists():
             yield _shared(name, column)
@@ -149,12 +174,15 @@ def _shared(name: str, column: str) -> Known:
 
 
 def balanced(name: str, paths: Sequence[Path], classes, families, groups) -> Known:
-    """The largest classes, none with more than MOST images."""
+    """Return the largest classes, none with more than MOST images."""
     classes, families, groups = (np.unique(each, return_inverse=True)[1] for each in (classes, families, groups))
     labels, counts = np.unique(classes, return_counts=True)
     large = labels[np.argsort(-counts, kind="stable")][:CLASSES]
     rng = np.random.default_rng(0)
-    kept = np.sort(np.concatenate([rng.permutation(np.flatnonzero(classes == label))[:MOST] for label in large
-                                   if counts[label] >= SMALLEST]))
-    groups = np.unique(groups[kept], return_inverse=True)[1]
-    return Known(name, [paths[place] for place in kept], classes[kept], families[kept], groups)
+    positions = np.sort(
+        np.concatenate(
+            [rng.permutation(np.flatnonzero(classes == label))[:MOST] for label in large if counts[label] >= SMALLEST]
+        )
+    )
+    groups = np.unique(groups[positions], return_inverse=True)[1]
+    return Known(name, [paths[position] for position in positions], classes[positions], families[positions], groups)

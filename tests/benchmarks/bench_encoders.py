@@ -1,4 +1,4 @@
-"""Which encoder and which dictionary the scene descriptor should have: the thesis's chapter 3, on a sample campaign."""
+"""Comparison of encoders and dictionaries for the scene descriptor (chapter 3 of the thesis) on a sample campaign."""
 
 import tempfile
 from collections.abc import Iterator
@@ -9,29 +9,43 @@ from time import process_time
 import numpy as np
 from sklearn.cluster import KMeans
 
-from engine.compute import LocalThreads, blas_threads
-from engine.features import PrincipalAxes, Projected, ScSPM
-from engine.features.dictionaries import KSVD, KMeansCentres, RandomPatches, SparseCodingDictionary
-from engine.features.encoders import LocalityLinear, MatchingPursuit, SoftThreshold, SparseCoding
-from engine.imaging import read_image
-from engine.metrics import v_measure
-from sample_data import make_campaign
+from benthoscope.engine.compute import LocalThreads, blas_threads
+from benthoscope.engine.features import PrincipalAxes, Projected, ScSPM
+from benthoscope.engine.features.dictionaries import (
+    KSVD,
+    KMeansCentres,
+    RandomPatches,
+    SparseCodingDictionary,
+    StreamedClusters,
+)
+from benthoscope.engine.features.encoders import LocalityLinear, MatchingPursuit, SoftThreshold, SparseCoding
+from benthoscope.engine.imaging import read_image
+from benthoscope.engine.metrics import v_measure
+from benthoscope.sample_data import make_campaign
 from tests.benchmarks.bench_descriptors import Known, accuracy, balanced
 from tests.benchmarks.measure import Table
 
 IMAGES, EACH = 1000, 50
 ENCODERS = (SoftThreshold(), MatchingPursuit(), SparseCoding(), LocalityLinear())
-LEARNERS = (RandomPatches(), KMeansCentres(), SparseCodingDictionary(), KSVD(10))  # fifty of K-SVD take five minutes
+# fifty alternations of K-SVD take five minutes
+LEARNERS = (RandomPatches(), KMeansCentres(), SparseCodingDictionary(), KSVD(10), StreamedClusters())
 
 
 def tables() -> Iterator[Table]:
     with tempfile.TemporaryDirectory() as folder, blas_threads(1):
         known = _campaign(Path(folder))
         images = [read_image(path, longest=320) for path in known.paths]
-        title = f"sample campaign, {len(images)} images, {len(set(known.classes))} classes, 1024 atoms"
+        title = f"sample campaign, {len(images)} images, {len(set(known.classes))} classes, at most 1024 atoms"
         made = [ScSPM(encoder=encoder) for encoder in ENCODERS]
         made += [ScSPM(learner=learner) for learner in LEARNERS if not isinstance(learner, KMeansCentres)]
-        columns = ("encoder", "dictionary", "CPU s to learn", "V of k-means, 20 axes", "SVM accuracy, full code")
+        columns = (
+            "encoder",
+            "dictionary",
+            "atoms",
+            "CPU s to learn",
+            "V of k-means, 20 axes",
+            "SVM accuracy, full code",
+        )
         yield Table(title, columns, [_row(descriptor, known, images) for descriptor in made])
 
 
@@ -41,9 +55,15 @@ def _row(descriptor: ScSPM, known: Known, images: list[np.ndarray]) -> tuple:
     took = process_time() - start
     rows = np.stack(list(LocalThreads().map(images, learned.describe)))
     short = Projected(learned, PrincipalAxes(20)).onto(learned, [rows], np.random.default_rng(0)).projection(rows)
-    found = KMeans(len(set(known.classes)), n_init=10, random_state=0).fit(short).labels_
-    return (type(descriptor.encoder).__name__, type(descriptor.learner).__name__, took,
-            v_measure(known.classes, found), accuracy(known, rows))
+    labels = KMeans(len(set(known.classes)), n_init=10, random_state=0).fit(short).labels_
+    return (
+        type(descriptor.encoder).__name__,
+        type(descriptor.learner).__name__,
+        learned.atoms,
+        took,
+        v_measure(known.classes, labels),
+        accuracy(known, rows),
+    )
 
 
 def _campaign(folder: Path) -> Known:
@@ -51,6 +71,11 @@ def _campaign(folder: Path) -> Known:
     named = [image for image in truth.images if image.label and image.quality == "good"]
     columns = ([getattr(image, name) for image in named] for name in ("label", "image", "group"))
     known = balanced("sample campaign", [truth.folder / image.image for image in named], *columns)
-    kept = np.sort(np.concatenate([np.flatnonzero(known.classes == label)[:EACH] for label in set(known.classes)]))
-    return replace(known, paths=[known.paths[place] for place in kept], classes=known.classes[kept],
-                   families=known.families[kept], groups=known.groups[kept])
+    positions = np.sort(np.concatenate([np.flatnonzero(known.classes == label)[:EACH] for label in set(known.classes)]))
+    return replace(
+        known,
+        paths=[known.paths[position] for position in positions],
+        classes=known.classes[positions],
+        families=known.families[positions],
+        groups=known.groups[positions],
+    )

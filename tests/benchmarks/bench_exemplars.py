@@ -1,8 +1,11 @@
-"""Exemplars: 100 of 10,000 x 128 rows, beside apricot-select in the same run where an interpreter that has it is named.
+"""Exemplars: 100 of 10,000 x 128 rows, compared with apricot-select in the same run if its interpreter is given.
 
-    APRICOT_PYTHON=.../bin/python python -m tests.benchmarks exemplars
+Active sets: predictions of SparseGPRegressor, compared with the exact Gaussian process of scikit-learn.
+
+APRICOT_PYTHON=.../bin/python python -m tests.benchmarks exemplars
 """
 
+import heapq
 import json
 import os
 import subprocess
@@ -11,9 +14,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
-from engine.exemplars import (
+from benthoscope.engine.exemplars import (
     ExemplarLoss,
+    SparseGPRegressor,
     StreamGreedy,
     constant,
     cosine,
@@ -22,8 +28,9 @@ from engine.exemplars import (
     stochastic_greedy,
     three_sieves,
 )
-from engine.exemplars.streams import partition
+from benthoscope.engine.exemplars.stream_greedy import partition
 from tests.benchmarks.measure import Cost, Table, measure
+from tests.robot_arm import JOINTS, hand_distances
 
 ROWS, WIDTH, K = 10_000, 128, 100
 APRICOT = """
@@ -41,7 +48,7 @@ print(json.dumps({"items": [int(item) for item in picked], "cpu": time.process_t
 
 
 def rows(count: int = ROWS) -> np.ndarray:
-    """Rows of unit length about 60 directions of unequal importance, float32."""
+    """Return rows of unit length around 60 directions of unequal frequency, float32."""
     rng = np.random.default_rng(0)
     centres, sizes = rng.standard_normal((60, WIDTH)), rng.dirichlet(np.ones(60))
     X = centres[rng.choice(60, count, p=sizes)] + 0.9 * rng.standard_normal((count, WIDTH))
@@ -53,29 +60,31 @@ def tables() -> Iterator[Table]:
     _warm(X[:300])
     yield _side_by_side(X)
     yield _at_size()
+    yield _regression()
 
 
 def coverage(X: np.ndarray, items: np.ndarray) -> float:
-    """Facility location: the sum over rows of the greatest cosine to a chosen one, no less than 0."""
+    """Return the facility location utility: the sum over rows of the largest cosine to a chosen row, at least 0."""
     return float(np.maximum(X @ X[items].T, 0).max(1).sum(dtype=np.float64))
 
 
 def _side_by_side(X: np.ndarray) -> Table:
     lazy, cost = measure(lambda: np.array(lazy_greedy(_loss(X), K).chosen))
     best, notes, lines = coverage(X, lazy), [], [("lazy greedy", lazy, cost)]
-    lines += [(name, *measure(work)) for name, work in _ours(X)]
+    lines.append(("plain heap", *measure(lambda: _plain_heap(X))))
+    lines += [(name, *measure(select)) for name, select in _own_algorithms(X)]
     for optimizer in ("lazy", "two-stage", "stochastic"):
-        told = _apricot(X, optimizer)
-        if isinstance(told, str):
-            notes = [f"apricot-select left out: {told}"]
+        answer = _apricot(X, optimizer)
+        if isinstance(answer, str):
+            notes = [f"apricot-select left out: {answer}"]
         else:
-            lines.append((f"apricot {optimizer}", np.array(told["items"]), Cost(told["cpu"], 0, told["peak"])))
+            lines.append((f"apricot {optimizer}", np.array(answer["items"]), Cost(answer["cpu"], 0, answer["peak"])))
     shown = [[name, coverage(X, items), coverage(X, items) / best, cost.cpu] for name, items, cost in lines]
     columns = ["method", "objective", "share of lazy greedy", "CPU s"]
     return Table(f"{K} exemplars of {ROWS:,} x {WIDTH}, facility location by cosine", columns, shown, notes)
 
 
-def _ours(X: np.ndarray) -> Iterator[tuple[str, Callable[[], np.ndarray]]]:
+def _own_algorithms(X: np.ndarray) -> Iterator[tuple[str, Callable[[], np.ndarray]]]:
     settings = {"dissimilarity": cosine, "phantom": constant(1.0), "block_size": 1_000, "random_state": 0}
     yield "StreamGreedy", lambda: StreamGreedy(K, **settings).fit(X).exemplars_
     yield "StreamGreedy, one pass", lambda: StreamGreedy(K, max_passes=1, **settings).fit(X).exemplars_
@@ -92,21 +101,40 @@ def _loss(X: np.ndarray, validation: np.ndarray | None = None) -> ExemplarLoss:
     return ExemplarLoss(X, dissimilarity=cosine, phantom=constant(1.0), validation=validation)
 
 
+def _plain_heap(X: np.ndarray) -> np.ndarray:
+    """Choose the rows of lazy greedy selection by the textbook method: all similarities, and a heap of bounds."""
+    similar = np.maximum(X @ X.T, 0)
+    covered = np.zeros(len(X), X.dtype)
+    bounds = [(-float(gain), row) for row, gain in enumerate(similar.sum(0, dtype=np.float64))]
+    heapq.heapify(bounds)
+    chosen: list[int] = []
+    while len(chosen) < K:
+        _, row = heapq.heappop(bounds)
+        bound = (-float(np.maximum(similar[row] - covered, 0).sum(dtype=np.float64)), row)
+        if bound <= bounds[0]:
+            chosen.append(row)
+            np.maximum(covered, similar[row], out=covered)
+        else:
+            heapq.heappush(bounds, bound)
+    return np.array(chosen)
+
+
 def _apricot(X: np.ndarray, optimizer: str) -> dict | str:
-    """What apricot-select did in a process of its own, or why it was not asked."""
+    """Return the result of apricot-select in its own process, or why it was not run."""
     python = os.environ.get("APRICOT_PYTHON")
     if not python:
         return "set APRICOT_PYTHON to an interpreter that has it"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.npy"
         np.save(path, X)
-        ran = subprocess.run([python, "-c", APRICOT, str(path), optimizer, str(K)], capture_output=True, text=True,
-                             check=False)
+        ran = subprocess.run(
+            [python, "-c", APRICOT, str(path), optimizer, str(K)], capture_output=True, text=True, check=False
+        )
     return json.loads(ran.stdout.splitlines()[-1]) if ran.returncode == 0 else ran.stderr.strip().splitlines()[-1]
 
 
 def _at_size() -> Table:
-    """What a card of a cluster costs: 12 exemplars, of ever more images."""
+    """Print the cost of a cluster card: 12 exemplars of increasing numbers of images."""
     lines = []
     for count in (1_000, 10_000, 100_000, 1_000_000):
         X = rows(count)
@@ -115,7 +143,46 @@ def _at_size() -> Table:
     return Table(f"12 exemplars of n x {WIDTH}, two passes", ["n", "loss", "blocks", "CPU s", "CPU s a million"], lines)
 
 
+LEARN_ROWS, NEW_ROWS, KERNEL_ROWS = 5_000, 5_000, 1_000
+
+
+def _regression() -> Table:
+    """Print error and cost of predictions from K rows. The kernel is fitted once and shared; its cost is a line of its
+    own."""
+    angles, distance = hand_distances(LEARN_ROWS + NEW_ROWS, seed=0)
+    X, y, new_X, new_y = angles[:LEARN_ROWS], distance[:LEARN_ROWS], angles[LEARN_ROWS:], distance[LEARN_ROWS:]
+
+    def line(name: str, k: int | str, fit: Callable) -> list:
+        model, cost = measure(fit)
+        mean, predicting = measure(lambda: model.predict(new_X))
+        return [name, k, 0.5 * float(np.mean((mean - new_y) ** 2)), cost.cpu, predicting.cpu]
+
+    fitted, kernel_cost = measure(lambda: SparseGPRegressor(1, kernel_rows=KERNEL_ROWS, random_state=0).fit(X, y))
+    lines = [["kernel alone", "", 0.5 * float(np.var(new_y)), kernel_cost.cpu, 0.0]]
+    for k in (50, 200, 400):
+        for criterion in ("random", "information", "variance", "error"):
+            model = SparseGPRegressor(k, criterion=criterion, kernel=fitted.kernel_, random_state=0)
+            lines.append(line(criterion, k, lambda model=model: model.fit(X, y)))
+    own = _scikit_learn_kernel(X, y)
+    exact = GaussianProcessRegressor(own[0], optimizer=None, normalize_y=True)
+    lines += [
+        ["scikit-learn, kernel alone", "", float("nan"), own[1], 0.0],
+        line("scikit-learn, exact", f"{LEARN_ROWS:,}", lambda: exact.fit(X, y)),
+    ]
+    title = f"Half the mean squared error, {LEARN_ROWS:,} of a robot arm's positions, {NEW_ROWS:,} new ones"
+    notes = ["The kernel's line has the error of the mean. CPU s of a fit are without those of its kernel."]
+    return Table(title, ["active rows by", "K", "error", "CPU s, fit", "CPU s, predict"], lines, notes)
+
+
+def _scikit_learn_kernel(X: np.ndarray, y: np.ndarray) -> tuple:
+    """Return the kernel that scikit-learn fits to as many random rows, and its CPU seconds."""
+    rows = np.random.default_rng(0).choice(len(X), KERNEL_ROWS, replace=False)
+    kernel = ConstantKernel() * RBF(np.full(JOINTS, 1.0)) + WhiteKernel(0.1)
+    model, cost = measure(lambda: GaussianProcessRegressor(kernel, normalize_y=True).fit(X[rows], y[rows]))
+    return model.kernel_, cost.cpu
+
+
 def _warm(X: np.ndarray) -> None:
-    """Compiles the kernels, which is done once on a machine."""
+    """Compile the kernels, which happens once per machine."""
     StreamGreedy(5, block_size=50).fit(X)
     lazy_greedy(ExemplarLoss(X), 3)

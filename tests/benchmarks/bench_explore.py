@@ -1,6 +1,6 @@
-"""Explore in a browser at 100,000 and 1,000,000 images: first paint, lasso to gallery, scrolling, memory of a tab.
+"""Explore in a browser with 100,000 and 1,000,000 images: first paint, lasso to gallery, scrolling, memory of a tab.
 
-The workspaces are made here, of rows without images. EXPLORE_SIZES="100000" measures fewer.
+The workspaces are created here, with rows but without images. EXPLORE_SIZES="100000" measures fewer.
 """
 
 import math
@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.benchmarks.measure import Table
 from tests.benchmarks.sized_workspace import make_workspace
-from tests.browser.conftest import CHROMIUM, FLAGS, Server, start_server
+from tests.browser.conftest import CHROMIUM, FLAGS, Server, start_new_process
 
 SIZES = (100_000, 1_000_000)
 READY = ".pane.embedding .plane[data-drawn]"
@@ -27,7 +27,7 @@ WIDE = {"width": 1366, "height": 768}
 
 
 def tables() -> Iterator[Table]:
-    path = next((found for name in CHROMIUM if (found := shutil.which(name))), None)
+    path = next((executable for name in CHROMIUM if (executable := shutil.which(name))), None)
     if path is None:
         yield Table("Explore", ["skipped"], [["no Chromium on this machine"]])
         return
@@ -38,18 +38,22 @@ def tables() -> Iterator[Table]:
         for images in sizes:
             rows += [[f"{images:,}", *row] for row in _measured(browser, images)]
         browser.close()
-    yield Table("Explore in Chromium", ["images", "what", "median", "worst", "unit", "target"], rows,
-                ["Where the load is far above the number of cores these are times of the machine, not of the app."])
+    yield Table(
+        "Explore in Chromium",
+        ["images", "measure", "median", "worst", "unit", "target"],
+        rows,
+        ["Where the load is far above the number of cores these are times of the machine, not of the app."],
+    )
 
 
 def _measured(browser: Browser, images: int) -> Iterator[list[Any]]:
-    kept = os.environ.get("EXPLORE_WORKSPACES")
+    permanent_folder = os.environ.get("EXPLORE_WORKSPACES")
     with tempfile.TemporaryDirectory() as folder:
-        workspace = Path(kept or folder) / f"n{images}.benthos"
+        workspace = Path(permanent_folder or folder) / f"n{images}.benthos"
         if not workspace.exists():
             make_workspace(workspace, images)
         began = time.perf_counter()
-        server = start_server(workspace)
+        server = start_new_process(workspace)
         try:
             _opened(browser, server)[1].close()
             yield ["server start to first page drawn", *_spread([time.perf_counter() - began]), "s", ""]
@@ -85,7 +89,7 @@ def _opened(browser: Browser, server: Server) -> tuple[Page, Any]:
 
 
 def _first_paint(browser: Browser, server: Server) -> tuple[float, float]:
-    """Seconds until tiles are there and points drawn, and until cards are; by a browser that knows nothing yet."""
+    """Return the seconds until tiles and points are drawn, and until cards are, with an empty browser cache."""
     context = browser.new_context(viewport=WIDE)
     context.add_cookies([{"name": server.cookie, "value": server.token, "url": server.base}])
     page = context.new_page()
@@ -94,15 +98,15 @@ def _first_paint(browser: Browser, server: Server) -> tuple[float, float]:
     page.goto(f"{server.base}/explore")
     page.locator(".tile img").first.wait_for()
     page.locator(READY).wait_for()
-    drawn = time.perf_counter() - began
+    draw_seconds = time.perf_counter() - began
     page.locator(".cards .card").first.wait_for()
-    told = time.perf_counter() - began
+    text_seconds = time.perf_counter() - began
     context.close()
-    return drawn, told
+    return draw_seconds, text_seconds
 
 
 def _frame(page: Page) -> float:
-    """Milliseconds of one drawing of the embedding, after a step of zoom."""
+    """Return the milliseconds to draw the embedding after a zoom step."""
     plane = page.locator(READY)
     frames = plane.get_attribute("data-frames")
     page.locator(".pane.embedding .stage").press("+")
@@ -113,7 +117,7 @@ def _frame(page: Page) -> float:
 
 
 def _lassos(page: Page) -> list[float]:
-    """Milliseconds from letting go of the lasso until the gallery lists what it holds."""
+    """Return the milliseconds from releasing the lasso until the gallery lists its images."""
     page.locator(".pane.embedding [data-tool=lasso]").click()
     return [_lasso(page, 0.2 + 0.05 * number) for number in range(LASSOS)]
 
@@ -173,7 +177,8 @@ SCROLL = """async (screens) => {
 
 
 def _scrolled(page: Page) -> tuple[list[float], list[float]]:
-    """Milliseconds between frames, and that tiles in sight had no picture, at five screens a second."""
+    """Return the milliseconds between frames, and those with visible tiles without an image, at five screens per
+    second."""
     frames, blanks = page.evaluate(SCROLL, SCREENS)
     return frames, blanks or [0.0]
 
@@ -185,7 +190,7 @@ def _heap(page: Page) -> float:
 
 
 def _memory_of_tabs(browser: Browser, server: Server) -> float:
-    """MB that the server's resident memory grows by with each of a few more tabs."""
+    """Return the increase of the server's resident memory per additional tab in MB."""
     process = psutil.Process(server.process.pid)
     before = process.memory_info().rss
     contexts = [_opened(browser, server)[1] for _ in range(TABS)]

@@ -1,4 +1,4 @@
-"""The label log at full size: a million images in one act, the history of one image, what holds."""
+"""The label log at full size: a bulk label of a million images, the history of one image, current labels."""
 
 import tempfile
 from collections.abc import Iterator
@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.workspace import Workspace
-from engine.workspace.labels import Act
-from engine.workspace.vocabularies import NewTerm
+from benthoscope.engine.workspace import Workspace
+from benthoscope.engine.workspace.labels.log import Act
+from benthoscope.engine.workspace.labels.vocabularies import NewTerm
 from tests.benchmarks.measure import Table, measure
 
 MILLION = 1_000_000
@@ -26,24 +26,29 @@ def _table(workspace: Workspace) -> Table:
     words = workspace.vocabularies.add("own", [NewTerm(("sand",)), NewTerm(("kelp",))])
     sand, kelp = (term.id for term in workspace.vocabularies.terms(words.id))
     scattered = np.sort(rng.choice(4 * MILLION, MILLION, replace=False)) + 1
-    rows = [_row("one act, 1,000,000 neighbouring images", lambda: log.label(ann, np.arange(1, MILLION + 1), sand)),
-            _row("one act, 1,000,000 images scattered over 4,000,000", lambda: log.label(ann, scattered, kelp)),
-            _row("what holds, for the first time", log.current), _row("undo of that act", lambda: log.undo_last(ann)),
-            _row("what holds after it", log.current)]
+    rows = [
+        _row("one act, 1,000,000 neighbouring images", lambda: log.label(ann, np.arange(1, MILLION + 1), sand)),
+        _row("one act, 1,000,000 images scattered over 4,000,000", lambda: log.label(ann, scattered, kelp)),
+        _row("what holds, for the first time", log.current),
+        _row("undo of that act", lambda: log.undo_last(ann)),
+        _row("what holds after it", log.current),
+    ]
     _filled(log, ann, sand, rng)
-    rows += [_row(f"history of one image after {SINGLE:,} single and {BULK} bulk acts", lambda: log.history(500_000)),
-             _row("what holds after all of them", log.current),
-             _row("one more label, and what holds", lambda: (log.label(ann, [7], kelp), log.current()))]
+    rows += [
+        _row(f"history of one image after {SINGLE:,} single and {BULK} bulk acts", lambda: log.history(500_000)),
+        _row("what holds after all of them", log.current),
+        _row("one more label, and what holds", lambda: (log.label(ann, [7], kelp), log.current())),
+    ]
     return Table("The label log (SQLite)", ("", "CPU s", "wall s"), rows)
 
 
 def _filled(log, person: int, term: int, rng: np.random.Generator) -> None:
-    """As after a season: many single labels, some bulk acts of ten thousand images each."""
+    """Fill the log as after a season: many single labels, some bulk labels of ten thousand images each."""
     singles = [Act("label", np.array([image]), "manual", term) for image in rng.integers(1, MILLION, SINGLE)]
     bulks = [Act("label", np.sort(rng.choice(MILLION, 10_000, replace=False)) + 1, "bulk", term) for _ in range(BULK)]
-    log.act_together(person, singles + bulks)
+    log.append_events(person, singles + bulks)
 
 
-def _row(name: str, work) -> tuple:
-    _, cost = measure(work)
+def _row(name: str, function) -> tuple:
+    _, cost = measure(function)
     return name, cost.cpu, cost.wall

@@ -1,10 +1,11 @@
-"""Segments and images clustered at once: 100,000 and a million segments beside the reference, then five million."""
+"""Segments and images clustered together: 100,000 and a million segments, compared with the reference, then five
+million."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
-from engine.metrics import v_measure
+from benthoscope.engine.metrics import v_measure
 from tests.benchmarks.grouped_rows import REFERENCE
 from tests.benchmarks.image_rows import LevelsRun, Survey, fitted, own_survey, reference_survey
 from tests.benchmarks.measure import Table
@@ -19,30 +20,63 @@ BOUNDS = "At most 3 CPU s at 100,000 and 25 at a million; segments no worse than
 def tables() -> Iterator[Table]:
     for n, names in ((HUNDRED_THOUSAND, ("scm", "mcm", "gmc-segments")), (MILLION, ("mcm",))):
         survey = reference_survey(n)
-        yield Table(f"Two levels, {n:,} segments x 20 of {n // 100:,} images, whole process with imports and reading",
-                    ["model", "CPU s", "peak MB", "K", "T", "V segments", "V images", "reference CPU s",
-                     "reference V segments", "reference V images", "times fewer CPU s"],
-                    [_row(n, name, survey, fitted(name, survey)) for name in names], [BOUNDS])
+        yield Table(
+            f"Two levels, {n:,} segments x 20 of {n // 100:,} images, complete process including imports and reading",
+            [
+                "model",
+                "CPU s",
+                "peak MB",
+                "K",
+                "T",
+                "V segments",
+                "V images",
+                "reference CPU s",
+                "reference V segments",
+                "reference V images",
+                "times fewer CPU s",
+            ],
+            [_row(n, name, survey, fitted(name, survey)) for name in names],
+            [BOUNDS],
+        )
     yield _five_million()
 
 
 def _row(n: int, name: str, survey: Survey, run: LevelsRun) -> list:
-    ours = [name, run.cpu, run.peak, run.K, run.T or "-", f"{v_measure(survey.kinds, run.labels):.5f}",
-            f"{v_measure(survey.scenes, run.scenes):.4f}" if run.T else "-"]
+    cells = [
+        name,
+        run.cpu,
+        run.peak,
+        run.K,
+        run.T or "-",
+        f"{v_measure(survey.kinds, run.labels):.5f}",
+        f"{v_measure(survey.scenes, run.scenes):.4f}" if run.T else "-",
+    ]
     cpu, word = REFERENCE_CPU.get((n, name)), REFERENCE_LABELS.get((n, name))
     if word is None or not (REFERENCE / "reference_labels.npz").exists():
-        return [*ours, cpu or "-", "-", "-", "-"]
-    with np.load(REFERENCE / "reference_labels.npz") as held:
-        segments, images = (v_measure(truth, held[f"{word}_{level}"])
-                            for truth, level in ((survey.kinds, "z"), (survey.scenes, "y")))
-    return [*ours, cpu, f"{segments:.5f}", f"{images:.4f}", cpu / run.cpu]
+        return [*cells, cpu or "-", "-", "-", "-"]
+    with np.load(REFERENCE / "reference_labels.npz") as archive:
+        segments, images = (
+            v_measure(truth, archive[f"{word}_{level}"]) for truth, level in ((survey.kinds, "z"), (survey.scenes, "y"))
+        )
+    return [*cells, cpu, f"{segments:.5f}", f"{images:.4f}", cpu / run.cpu]
 
 
 def _five_million() -> Table:
     survey = own_survey(IMAGES, SEGMENTS, COLUMNS, DIVES)
     run = fitted("mcm", survey)
-    row = [f"{IMAGES * SEGMENTS:,}", run.wall / 60, run.cpu, run.peak / 1024, run.K, run.T,
-           f"{v_measure(survey.kinds, run.labels):.4f}", f"{v_measure(survey.scenes, run.scenes):.4f}"]
-    return Table(f"MCM on {IMAGES:,} images of {SEGMENTS} segments x {COLUMNS}, {DIVES} dives, from files",
-                 ["segments", "wall minutes", "CPU s", "peak GB", "K", "T", "V segments", "V images"], [row],
-                 ["To be under 15 minutes and 6 GB on two cores."])
+    row = [
+        f"{IMAGES * SEGMENTS:,}",
+        run.wall / 60,
+        run.cpu,
+        run.peak / 1024,
+        run.K,
+        run.T,
+        f"{v_measure(survey.kinds, run.labels):.4f}",
+        f"{v_measure(survey.scenes, run.scenes):.4f}",
+    ]
+    return Table(
+        f"MCM on {IMAGES:,} images of {SEGMENTS} segments x {COLUMNS}, {DIVES} dives, from files",
+        ["segments", "wall minutes", "CPU s", "peak GB", "K", "T", "V segments", "V images"],
+        [row],
+        ["To be under 15 minutes and 6 GB on two cores."],
+    )

@@ -1,4 +1,4 @@
-"""How fast samples are painted: target 200 images a second at 320x240 on two cores."""
+"""Speed of painting samples: target 200 images per second at 320x240 on two cores."""
 
 import os
 import tempfile
@@ -8,20 +8,26 @@ from pathlib import Path
 
 import numpy as np
 
-from sample_data import make_albums, make_campaign
-from sample_data.dives import plan
-from sample_data.habitats import HABITATS
-from sample_data.studio import studio
+from benthoscope.sample_data import make_albums, make_campaign
+from benthoscope.sample_data.dives import plan
+from benthoscope.sample_data.seafloor.habitats import HABITATS
+from benthoscope.sample_data.studio import studio
 from tests.benchmarks.measure import Cost, Table, measure
 
 SIZE = (320, 240)
 
 
 def tables() -> Iterator[Table]:
-    yield Table("Samples, 320x240, whole run with start of processes and truth",
-                ("flavour", "images", "processes", "wall s", "images/s", "CPU s", "CPU ms/image", "MB"), list(_runs()))
-    yield Table("Painting and photographing one image, one process, fields and sprites ready",
-                ("habitat", "images", "CPU ms/image"), list(_habitats()))
+    yield Table(
+        "Samples, 320x240, complete run including the start of processes and the truth",
+        ("kind", "images", "processes", "wall s", "images/s", "CPU s", "CPU ms/image", "MB"),
+        list(_runs()),
+    )
+    yield Table(
+        "Painting and photographing one image, one process, fields and sprites ready",
+        ("habitat", "images", "CPU ms/image"),
+        list(_habitats()),
+    )
 
 
 def _runs() -> Iterator[tuple]:

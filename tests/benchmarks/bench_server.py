@@ -1,4 +1,4 @@
-"""How the server answers: requests a second, and how long people wait while a clustering job saturates the cores."""
+"""Response times of the server: requests per second, and waiting times while a clustering job uses all cores."""
 
 import asyncio
 import contextlib
@@ -15,35 +15,43 @@ import httpx
 import numpy as np
 import psutil
 
-from engine.jobs import JobQueue
-from engine.workspace import Workspace
+from benthoscope.engine.jobs import JobQueue
+from benthoscope.engine.workspace import Workspace
 from tests.benchmarks.measure import Table
 from tests.benchmarks.sized_workspace import WIDTH, hashes, make_workspace
 
-IMAGES = 1_000_000  # of the workspace whose rows are clustered meanwhile
-SECONDS = 20        # each line of the table
-AT_ONCE = 8         # connections
-PAUSE = 0.02        # seconds between two questions of one person's tab
+IMAGES = 1_000_000  # of the workspace whose rows are clustered at the same time
+SECONDS = 20  # each line of the table
+AT_ONCE = 8  # connections
+PAUSE = 0.02  # seconds between two questions of one person's tab
 CALLS = ("/health", "/api/v1/jobs", "thumbnail")
 
 
 def tables() -> Iterator[Table]:
     with tempfile.TemporaryDirectory() as name:
-        place = Path(name) / "large.benthos"
-        make_workspace(place, IMAGES)
+        path = Path(name) / "large.benthos"
+        make_workspace(path, IMAGES)
         paths = [f"/thumbnails/{sha}/128.jpg" for sha in hashes()]
-        with _served(place) as (base, process), Workspace.open(place) as workspace:
-            yield Table("Requests as fast as they come", ("what", "requests/s", "median ms", "p99 ms"),
-                        [_load(base, "thumbnail", paths)],
-                        (f"{AT_ONCE} connections, the client on the same two cores",))
+        with _served(path) as (base, process), Workspace.open(path) as workspace:
+            yield Table(
+                "Requests without a pause",
+                ("request", "requests/s", "median ms", "p99 ms"),
+                [_load(base, "thumbnail", paths)],
+                (f"{AT_ONCE} connections, the client on the same two cores",),
+            )
             server, state = psutil.Process(process.pid), f"clustering {IMAGES:,} x {WIDTH}"
             rows = [(call, "quiet", *_waits(base, _path(call, paths), server)) for call in CALLS]
             rows += [(call, state, *_while_clustering(workspace, base, _path(call, paths), server)) for call in CALLS]
             heads = ("call", "machine", "median ms", "p99 ms", "worst ms", "CPU of the server")
             yield Table(
-                "Waiting for an answer", heads, rows,
-                (f"one question every {PAUSE * 1000:.0f} ms, up to {SECONDS} s; target while clustering: p99 under 50",
-                 f"memory of the server at the end: {server.memory_info().rss / 2**20:.0f} MB"))
+                "Response times",
+                heads,
+                rows,
+                (
+                    f"a request every {PAUSE * 1000:.0f} ms, up to {SECONDS} s; target while clustering: p99 below 50",
+                    f"memory of the server at the end: {server.memory_info().rss / 2**20:.0f} MB",
+                ),
+            )
 
 
 def _path(call: str, thumbnails: list[str]) -> str:
@@ -65,12 +73,21 @@ def _while_clustering(
 
 
 @contextlib.contextmanager
-def _served(place: Path) -> Iterator[tuple[str, subprocess.Popen]]:
+def _served(path: Path) -> Iterator[tuple[str, subprocess.Popen]]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    run = [sys.executable, "-c", "from app.cli import main; main()", "serve", str(place), "--no-browser", "--no-token",
-           "--port", str(port)]
+    run = [
+        sys.executable,
+        "-c",
+        "from benthoscope.app.cli import main; main()",
+        "serve",
+        str(path),
+        "--no-browser",
+        "--no-token",
+        "--port",
+        str(port),
+    ]
     environment = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
     process = subprocess.Popen(run, stdout=subprocess.DEVNULL, env=environment)
     base = f"http://127.0.0.1:{port}"
@@ -87,10 +104,10 @@ def _served(place: Path) -> Iterator[tuple[str, subprocess.Popen]]:
         process.wait(60)
 
 
-def _load(base: str, what: str, paths: list[str]) -> tuple[str, float, float, float]:
-    async def one(client: httpx.AsyncClient, own: list[str], waits: list[float], end: float) -> None:
+def _load(base: str, name: str, paths: list[str]) -> tuple[str, float, float, float]:
+    async def run_client(client: httpx.AsyncClient, client_paths: list[str], waits: list[float], end: float) -> None:
         while time.perf_counter() < end:
-            for path in own:
+            for path in client_paths:
                 began = time.perf_counter()
                 (await client.get(path)).raise_for_status()
                 waits.append(time.perf_counter() - began)
@@ -101,15 +118,16 @@ def _load(base: str, what: str, paths: list[str]) -> tuple[str, float, float, fl
         waits: list[float] = []
         end = time.perf_counter() + SECONDS
         async with httpx.AsyncClient(base_url=base, limits=httpx.Limits(max_connections=AT_ONCE)) as client:
-            await asyncio.gather(*(one(client, paths[k::AT_ONCE], waits, end) for k in range(AT_ONCE)))
+            await asyncio.gather(*(run_client(client, paths[k::AT_ONCE], waits, end) for k in range(AT_ONCE)))
         return waits
 
     waits = asyncio.run(all_of_them())
-    return what, len(waits) / SECONDS, 1000 * float(np.median(waits)), 1000 * float(np.quantile(waits, 0.99))
+    return name, len(waits) / SECONDS, 1000 * float(np.median(waits)), 1000 * float(np.quantile(waits, 0.99))
 
 
 def _waits(base: str, path: str, server: psutil.Process, job: int | None = None) -> tuple[float, float, float, str]:
-    """(median, 99th percentile, worst) in ms of a call made again and again, and the CPU the server used meanwhile."""
+    """Return (median, 99th percentile, maximum) in ms of a repeated call, and the CPU time of the server in this
+    period."""
     waits: list[float] = []
     used, began = sum(server.cpu_times()[:2]), time.perf_counter()
     with httpx.Client(base_url=base, timeout=60) as client:
@@ -124,5 +142,5 @@ def _waits(base: str, path: str, server: psutil.Process, job: int | None = None)
 
 
 def _runs(client: httpx.Client, job: int, asked: int) -> bool:
-    """Whether the job still runs; looked at now and then, because looking is a call too."""
+    """Return whether the job still runs. Checked rarely, because checking is a call too."""
     return asked % 100 != 99 or client.get(f"/api/v1/jobs/{job}").json()["state"] == "running"

@@ -1,4 +1,4 @@
-"""Thumbnails: how fast they are stored, served, checked, and made large on demand."""
+"""Thumbnails: speed of storing, serving, checking, and creating large ones on demand."""
 
 import hashlib
 import random
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.workspace.thumbnails import ThumbnailLibrary
+from benthoscope.engine.workspace.storage.thumbnails import ThumbnailLibrary
 from tests.benchmarks.measure import Table, measure
 from tests.benchmarks.photographs import written
 
@@ -36,11 +36,20 @@ def _packed(folder: Path) -> Table:
     _, checked = measure(library.verify)
     (folder / "320.index").unlink()
     _, rebuilt = measure(lambda: ThumbnailLibrary(folder).has(items[0][0], 320))
-    rows = [(what, COUNT / cost.cpu, cost.wall) for what, cost in (
-        (f"stored, {BATCH} at a time", stored), ("served in random order", got), ("asked whether it is there", asked),
-        ("read and checked (verify)", checked), ("opened without an index, by scanning", rebuilt))]
+    rows = [
+        (name, COUNT / cost.cpu, cost.wall)
+        for name, cost in (
+            (f"stored, {BATCH} at a time", stored),
+            ("served in random order", got),
+            ("asked whether it is there", asked),
+            ("read and checked (verify)", checked),
+            ("opened without an index, by scanning", rebuilt),
+        )
+    ]
     notes = (f"Opening with the index: {opened.wall * 1e3:.1f} ms.",)
-    return Table(f"Packed thumbnails, {COUNT:,} of {BYTES / 1000:g} kB", ("what", "per CPU s", "wall s"), rows, notes)
+    return Table(
+        f"Packed thumbnails, {COUNT:,} of {BYTES / 1000:g} kB", ("operation", "per CPU s", "wall s"), rows, notes
+    )
 
 
 def _on_demand(folder: Path) -> Table:
@@ -48,7 +57,7 @@ def _on_demand(folder: Path) -> Table:
     hashes = [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths]
     library = ThumbnailLibrary(folder / "thumbnails")
     rows = []
-    for what in ("first view: made from the original", "later views: from the cache"):
+    for name in ("first view: made from the original", "later views: from the cache"):
         _, cost = measure(lambda: [library.obtain(sha, 1024, path) for sha, path in zip(hashes, paths, strict=True)])
-        rows.append((what, 1e3 * cost.cpu / VIEWS, VIEWS / cost.cpu))
-    return Table("The large view (1024) of a 1360 x 1024 JPEG", ("what", "CPU ms each", "per CPU s"), rows)
+        rows.append((name, 1e3 * cost.cpu / VIEWS, VIEWS / cost.cpu))
+    return Table("The large view (1024) of a 1360 x 1024 JPEG", ("operation", "CPU ms each", "per CPU s"), rows)

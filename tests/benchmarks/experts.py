@@ -1,96 +1,178 @@
-"""Experts who err and get tired: what a label costs in actions and in seconds, and how often it is not what was meant.
+"""Simulated experts who make mistakes, and what their labels cost: patches, corrected tiles and minutes.
 
-The constants are assumptions, stated here so that they can be argued with; all flows are measured by the same ones. In
-all of them a name is one key, that of a favourite, though in the app only 36 terms can lie on keys.
+The constants are assumptions; every way of working is measured with the same ones. Errors: a decision slips, mostly to
+the most similar class; a sweep touches a tile beside the patch. Terms are on 36 keys; others are typed.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.ndimage import label
+from scipy.spatial.distance import cdist
 
-SLIP = 0.02           # of all decisions are not what was meant: a wrong key, an odd tile overlooked
-NAME_SECONDS = 2.5    # to look at one image alone and give it its name
-TILE_SECONDS = 0.12   # to pass over one tile of a page
-ANSWER_SECONDS = 1.0  # to press the key that ends a page
-PATCH_SECONDS = 1.0   # to find a patch of tiles of one class and go there with the pointer
+SLIP = 0.02  # of all decisions are not what was meant: a wrong key, an odd tile overlooked
+SIMILAR = 0.75  # of the slips name the most similar class, the others any class
+COLLATERAL = 0.01  # of the swept tiles: a tile beside them is touched as well
+NOTICED = 0.5  # of these are undone, with one more action
+KEYS = 36  # favourites, given to terms in the order of their first use
+READING = (0.12, 0.5)  # seconds to read one tile of a page: a quick and a careful expert
+SINGLE_SECONDS = 2.5  # to look at one image alone and give it its name
+END_SECONDS = 1.0  # to press the key that ends a page
+CHECK_SECONDS = 2.0  # to check a page before it is ended
+SWITCH_SECONDS = 2.0  # to wait for the next page and look at it as a whole
+PATCH_SECONDS = 1.0  # to find a patch of tiles of one class and go there with the pointer
 SWEEP_SECONDS = 0.15  # for every tile of it that the pointer touches
-READ_SECONDS = 0.4    # to read the name that a row of tiles bears
-PURE = 0.8            # a group is named if so many of those in view are of one class
+TYPE_SECONDS = 3.0  # to type the first letters of a term without a key, and press Enter
+UNDO_SECONDS = 2.0
+PURE = 0.8  # a group is named if so many of those in view are of one class
+
+
+@dataclass(frozen=True)
+class Point:
+    """The state of a way of working: its cost so far, and the share of all images whose final label is right."""
+
+    patches: int  # actions, each patch of neighbouring tiles counted as one
+    corrected: int  # tiles whose suggestion or empty label was changed
+    tiles: int  # tiles read on pages
+    seconds: float  # for everything but reading tiles
+    accuracy: float  # of all images; those without a label count as predicted
+
+    def minutes(self, reading: float) -> float:
+        return (self.seconds + reading * self.tiles) / 60
 
 
 @dataclass
 class Expert:
-    """Knows the true class of every image; counts every key and click. `labels` (N,) is what was said, -1 for
-    nothing."""
+    """Knows the true class (N,) of every image. `labels` (N,) are the labels given in flows that are simulated without
+    the app, -1 for none."""
 
     truth: np.ndarray
+    similar: np.ndarray  # (K,) the class that looks most like each
     rng: np.random.Generator
-    actions: int = 0
+    patches: int = 0
+    corrected: int = 0
+    tiles: int = 0
     seconds: float = 0.0
+    typed: int = 0  # terms typed, because they have no key
     labels: np.ndarray = field(init=False)
+    keys: list[int] = field(default_factory=list)
+    chosen: int = -1  # the term that the key "e" gives
 
     def __post_init__(self):
         self.labels = np.full(len(self.truth), -1)
-        self._classes = np.unique(self.truth)
+
+    @classmethod
+    def of(cls, X: np.ndarray, truth: np.ndarray, seed: int) -> "Expert":
+        means = np.stack([X[truth == kind].mean(0) for kind in range(truth.max() + 1)])
+        far = cdist(means, means) + np.diag(np.full(len(means), np.inf))
+        return cls(truth, far.argmin(1), np.random.default_rng([seed, 1]))
+
+    def point(self, final: np.ndarray) -> Point:
+        """Return the state with these final labels (N,)."""
+        accuracy = float((final == self.truth).mean())
+        return Point(self.patches, self.corrected, self.tiles, self.seconds, accuracy)
+
+    def decided(self, kind: int) -> int:
+        """Return the class that the expert names: the true one unless the decision slips."""
+        if self.rng.random() >= SLIP:
+            return int(kind)
+        return int(self.similar[kind] if self.rng.random() < SIMILAR else self.rng.integers(len(self.similar)))
 
     def name(self, image: int) -> None:
-        """One image: one key."""
-        self._spend(1, NAME_SECONDS)
-        meant = self.truth[image]
-        self.labels[image] = self.rng.choice(self._classes) if self._slips() else meant
+        """Label one image that is shown alone: one key, or typing."""
+        self._spend(1, SINGLE_SECONDS)
+        self.labels[image] = self.decided(self.truth[image])
+        self.corrected += 1
+        self.use_term(int(self.labels[image]))
 
-    def name_group(self, shown: np.ndarray) -> int:
-        """The class most of those shown are of: one key; -1, also one key, where they are too mixed."""
-        self._spend(1, ANSWER_SECONDS + TILE_SECONDS * len(shown))
-        classes, counts = np.unique(self.truth[shown], return_counts=True)
+    def use_term(self, kind: int) -> None:
+        """Press the key of a term. A term used for the first time, or without a key, is typed."""
+        if kind in self.keys or kind == self.chosen:
+            return
+        self.chosen = kind
+        self.typed += 1
+        self._spend(1, TYPE_SECONDS)
+        if len(self.keys) < KEYS:
+            self.keys.append(kind)
+
+    def read_page(self, tiles: int) -> None:
+        """Look at a page and read its tiles."""
+        self.tiles += tiles
+        self._spend(0, SWITCH_SECONDS)
+
+    def end_page(self) -> None:
+        self._spend(1, CHECK_SECONDS + END_SECONDS)
+
+    def sorted_page(self, page: np.ndarray, shown: np.ndarray, columns: int) -> list[tuple[int, np.ndarray]]:
+        """Return the patches that the expert labels on a page: (class, images), with all mistakes.
+
+        `shown` (n,) is the class that each tile suggests, -1 for none. A tile is labelled if it shows another class and
+        the expert notices. Neighbouring tiles of one class are one patch, labelled in one sweep with a key held down.
+        """
+        self.read_page(len(page))
+        truth = self.truth[page]
+        odd = (truth != shown) & ((shown < 0) | (self.rng.random(len(page)) >= SLIP))
+        acts = []
+        for kind, tiles in patches_of(truth, odd, columns):
+            meant = self.decided(kind)
+            self.use_term(meant)
+            self._spend(1, PATCH_SECONDS + SWEEP_SECONDS * len(tiles))
+            self.corrected += int(odd[tiles].sum())
+            acts.append((meant, page[self._touched(tiles, len(page), columns)]))
+        self.end_page()
+        return acts
+
+    def names_group(self, shown: np.ndarray) -> int:
+        """Return the class of a group of which these images are in view; -1 if they are too mixed. One key."""
+        self.read_page(len(shown))
+        kinds, counts = np.unique(self.truth[shown], return_counts=True)
         if counts.max() < PURE * len(shown):
+            self._spend(1, END_SECONDS)
             return -1
-        return int(self.rng.choice(self._classes) if self._slips() else classes[counts.argmax()])
+        named = self.decided(int(kinds[counts.argmax()]))
+        self.use_term(named)
+        self.end_page()
+        return named
 
-    def all_belong(self, page: np.ndarray, wanted: int) -> bool:
-        """A page: one key, yes or no. Odd tiles are overlooked one by one."""
-        self._spend(1, ANSWER_SECONDS + TILE_SECONDS * len(page))
-        odd = self.truth[page] != wanted
-        seen = odd & (self.rng.random(len(page)) >= SLIP)
-        return bool(seen.any()) == self._slips()
+    def marked_in_group(self, group: np.ndarray, kind: int) -> np.ndarray:
+        """Return the images of a group that the expert clicks because they are of another class."""
+        odd = group[(self.truth[group] != kind) & (self.rng.random(len(group)) >= SLIP)]
+        self.corrected += len(group) - len(odd)
+        self._spend(len(odd), PATCH_SECONDS * len(odd))
+        return odd
 
-    def sort(self, page: np.ndarray, suggested: np.ndarray, columns: int) -> tuple[int, int]:
-        """A page of images under their suggestions, laid out in so many columns, where everything is right unless
-        changed. The key of a name, held while the pointer touches tiles here and there, names them all: one action a
-        name, but every patch takes its time. One more key accepts the page. (Images changed, actions.)"""
-        before, truth = self.actions, self.truth[page]
-        odd = (truth != suggested) & (self.rng.random(len(page)) >= SLIP)
-        patches, tiles = _patches(truth, odd, columns)
-        read = 1 + int((suggested[1:] != suggested[:-1]).sum())
-        self._spend(1 + len(np.unique(truth[odd])), ANSWER_SECONDS + TILE_SECONDS * len(page) + READ_SECONDS * read
-                    + PATCH_SECONDS * patches + SWEEP_SECONDS * tiles)
-        self.labels[page] = np.where(odd, truth, suggested)
-        slipped = odd & (self.rng.random(len(page)) < SLIP)
-        self.labels[page[slipped]] = self.rng.choice(self._classes, int(slipped.sum()))
-        return int(odd.sum()), self.actions - before
+    def all_belong(self, page: np.ndarray, kind: int) -> bool:
+        """Answer a page with one key, yes or no. Odd tiles are overlooked individually."""
+        self.read_page(len(page))
+        self._spend(1, END_SECONDS)
+        odd = self.truth[page] != kind
+        noticed = odd & (self.rng.random(len(page)) >= SLIP)
+        return not bool(noticed.any())
 
-    def accept(self, images: np.ndarray, name: int) -> None:
-        """All of them at once, as the end of an act already counted."""
-        self.labels[images] = name
+    def _touched(self, tiles: np.ndarray, count: int, columns: int) -> np.ndarray:
+        """Return the swept tiles, and those beside them that were touched by mistake and not noticed."""
+        slipped = tiles[self.rng.random(len(tiles)) < COLLATERAL]
+        beside = slipped + self.rng.choice([-1, 1, -columns, columns], len(slipped))
+        beside = np.setdiff1d(beside[(beside >= 0) & (beside < count)], tiles)
+        noticed = self.rng.random(len(beside)) < NOTICED
+        self._spend(int(noticed.sum()), UNDO_SECONDS * int(noticed.sum()))
+        return np.union1d(tiles, beside[~noticed])
 
     def _spend(self, actions: int, seconds: float) -> None:
-        self.actions += actions
+        self.patches += actions
         self.seconds += seconds
 
-    def _slips(self) -> bool:
-        return bool(self.rng.random() < SLIP)
 
-
-def _patches(classes: np.ndarray, odd: np.ndarray, columns: int) -> tuple[int, int]:
-    """Patches of touching tiles of one class (n,) that have odd ones (n,) bool: how many, and their tiles."""
-    grid, wrong = _grid(classes, columns, -1), _grid(odd, columns, False)
-    count = tiles = 0
-    for wanted in np.unique(classes[odd]):
-        patch, _ = label(grid == wanted, np.ones((3, 3)))
-        swept = np.unique(patch[wrong & (grid == wanted)])
-        count, tiles = count + len(swept), tiles + int(np.isin(patch, swept).sum())
-    return count, tiles
+def patches_of(kinds: np.ndarray, odd: np.ndarray, columns: int) -> list[tuple[int, np.ndarray]]:
+    """Return (class, tiles) of every patch with an odd tile: neighbouring tiles of one class (n,)."""
+    grid, wrong = _grid(kinds, columns, -1), _grid(odd, columns, False)
+    patches = []
+    for kind in np.unique(kinds[odd]):
+        numbers, _ = label(grid == kind, np.ones((3, 3)))
+        for number in np.unique(numbers[wrong & (grid == kind)]):
+            patches.append((int(kind), np.flatnonzero((numbers == number).ravel())))
+    return patches
 
 
 def _grid(values: np.ndarray, columns: int, empty: int | bool) -> np.ndarray:
@@ -99,23 +181,5 @@ def _grid(values: np.ndarray, columns: int, empty: int | bool) -> np.ndarray:
     return filled.reshape(-1, columns)
 
 
-@dataclass(frozen=True)
-class Point:
-    actions: int
-    seconds: float
-    accuracy: float   # of all images; those without a label or a prediction count as wrong
-    labelled: float   # share with a label by hand or accepted
-    precision: float  # of those
-
-
-def point(expert: Expert, predicted: np.ndarray | None = None) -> Point:
-    """Where a flow stands: what nobody labelled is as predicted."""
-    said = expert.labels >= 0
-    final = np.where(said, expert.labels, -1 if predicted is None else predicted)
-    right = final == expert.truth
-    return Point(expert.actions, expert.seconds, float(right.mean()), float(said.mean()),
-                 float(right[said].mean()) if said.any() else 1.0)
-
-
-def reached(points: list[Point], accuracy: float) -> Point | None:
-    return next((found for found in points if found.accuracy >= accuracy), None)
+def reached(points: Sequence[Point], accuracy: float) -> Point | None:
+    return next((candidate for candidate in points if candidate.accuracy >= accuracy), None)

@@ -1,4 +1,4 @@
-"""Rows of full-covariance Gaussian clusters in groups, of any number, and fits of them in processes of their own."""
+"""Rows of full-covariance Gaussian clusters in groups, and fits of them in separate processes."""
 
 import json
 import os
@@ -27,9 +27,9 @@ FIT = """
 import json, resource, sys
 from pathlib import Path
 import numpy as np
-from engine.mixtures import model_named
+from benthoscope.engine.mixtures import model_named
 name, rows, groups, out = sys.argv[1:5]
-model = model_named(name)(random_state=0).fit(rows, np.load(groups))
+model = model_named(name)(random_state=0).fit(rows, groups=np.load(groups))
 told = {"K": model.n_clusters_, "bound": model.lower_bound_, "peak": peak()}
 np.savez(out, labels=model.labels_, told=json.dumps(told))
 """
@@ -59,12 +59,12 @@ class Files:
 
 @dataclass(frozen=True)
 class Run:
-    """What a fit in a process of its own found, and what the process cost from start to end."""
+    """The result of a fit in a separate process, and the time and memory of the whole process."""
 
     labels: np.ndarray
     K: int
     bound: float
-    cpu: float   # seconds, imports and reading included
+    cpu: float  # seconds, imports and reading included
     peak: float  # MB
 
 
@@ -74,31 +74,35 @@ def folder() -> Path:
 
 
 def written(n: int, dtype: str = "float64") -> Files:
-    """n rows on disk: the reference's own where its generator is at hand, else of the same kind."""
-    place = folder() / f"{n}-{dtype}"
-    if not place.exists():
-        place.mkdir()
+    """Write n rows to disk: those of the reference's generator if available, else of the same kind."""
+    data_folder = folder() / f"{n}-{dtype}"
+    if not data_folder.exists():
+        data_folder.mkdir()
         if (REFERENCE / "make_grouped.py").exists() and n <= 1_000_000:
-            _write_reference(n, place, dtype)
+            _write_reference(n, data_folder, dtype)
         else:
-            _write_own(n, place, dtype)
-    groups = np.load(place / "groups.npy")
-    return Files(place / "rows.npy", groups, place / "groups.npy", np.load(place / "truth.npy"))
+            _write_own(n, data_folder, dtype)
+    groups = np.load(data_folder / "groups.npy")
+    return Files(data_folder / "rows.npy", groups, data_folder / "groups.npy", np.load(data_folder / "truth.npy"))
 
 
-def _write_reference(n: int, place: Path, dtype: str) -> None:
-    made = place / "made.npz"
-    subprocess.run([sys.executable, REFERENCE / "make_grouped.py", "--n", str(n), "--out", made], check=True,
-                   stdout=subprocess.DEVNULL)
+def _write_reference(n: int, data_folder: Path, dtype: str) -> None:
+    made = data_folder / "made.npz"
+    subprocess.run(
+        [sys.executable, REFERENCE / "make_grouped.py", "--n", str(n), "--out", made],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
     with np.load(made) as data:
-        np.save(place / "rows.npy", data["X"].astype(dtype))
-        np.save(place / "groups.npy", data["group"])
-        np.save(place / "truth.npy", data["z"])
+        np.save(data_folder / "rows.npy", data["X"].astype(dtype))
+        np.save(data_folder / "groups.npy", data["group"])
+        np.save(data_folder / "truth.npy", data["z"])
     made.unlink()
 
 
-def _write_own(n: int, place: Path, dtype: str) -> None:
-    """Log-uniform variances between 0.05 and 1 along random axes, means of deviation 0.4, Dirichlet shares."""
+def _write_own(n: int, data_folder: Path, dtype: str) -> None:
+    """Use log-uniform variances between 0.05 and 1 along random axes, means of deviation 0.4, and Dirichlet
+    proportions."""
     rng = np.random.default_rng(0)
     means = 0.4 * rng.standard_normal((CLUSTERS, COLUMNS))
     axes = np.linalg.qr(rng.standard_normal((CLUSTERS, COLUMNS, COLUMNS)))[0]
@@ -106,30 +110,30 @@ def _write_own(n: int, place: Path, dtype: str) -> None:
     shares = rng.dirichlet(np.full(CLUSTERS, 0.7), GROUPS)
     groups = (np.arange(n) * GROUPS // n).astype(np.int32)
     truth = np.empty(n, np.int8)
-    rows = np.lib.format.open_memmap(place / "rows.npy", "w+", dtype, (n, COLUMNS))
+    rows = np.lib.format.open_memmap(data_folder / "rows.npy", "w+", dtype, (n, COLUMNS))
     for start in range(0, n, BLOCK):
-        mine = slice(start, min(start + BLOCK, n))
-        truth[mine] = _kinds(groups[mine], shares, rng)
-        rows[mine] = _drawn(truth[mine], means, roots, rng)
+        block = slice(start, min(start + BLOCK, n))
+        truth[block] = _kinds(groups[block], shares, rng)
+        rows[block] = _sampled_rows(truth[block], means, roots, rng)
     rows.flush()
-    np.save(place / "groups.npy", groups)
-    np.save(place / "truth.npy", truth)
+    np.save(data_folder / "groups.npy", groups)
+    np.save(data_folder / "truth.npy", truth)
 
 
 def _kinds(groups: np.ndarray, shares: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return (rng.random((len(groups), 1)) > shares.cumsum(1)[groups][:, :-1]).sum(1)
 
 
-def _drawn(kinds: np.ndarray, means: np.ndarray, roots: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _sampled_rows(kinds: np.ndarray, means: np.ndarray, roots: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     noise = rng.standard_normal((len(kinds), COLUMNS), dtype=np.float32)
     for k in range(CLUSTERS):
-        mine = kinds == k
-        noise[mine] = means[k] + noise[mine] @ roots[k].T
+        members = kinds == k
+        noise[members] = means[k] + noise[members] @ roots[k].T
     return noise
 
 
 def fitted(name: str, files: Files, program: str = FIT, *arguments: str) -> Run:
-    """The model fitted by a new Python process with one BLAS thread, its whole life counted."""
+    """Fit the model in a new Python process with one BLAS thread, and measure its whole run."""
     out = folder() / "found.npz"
     command = [sys.executable, "-c", PEAK + program, name, files.rows, files.groups_path, out, *arguments]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
@@ -138,6 +142,6 @@ def fitted(name: str, files: Files, program: str = FIT, *arguments: str) -> Run:
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise RuntimeError(f"the fit of {name} ended with {process.returncode}")
-    with np.load(out) as found:
-        told, labels = json.loads(str(found["told"])), found["labels"]
-    return Run(labels, told["K"], told["bound"], used.ru_utime + used.ru_stime, told["peak"])
+    with np.load(out) as archive:
+        facts, labels = json.loads(str(archive["told"])), archive["labels"]
+    return Run(labels, facts["K"], facts["bound"], used.ru_utime + used.ru_stime, facts["peak"])

@@ -1,4 +1,4 @@
-"""CPU seconds, wall seconds and peak memory of a piece of work, and the tables they are printed in."""
+"""Measure CPU seconds, wall seconds and peak memory of a function, and print tables."""
 
 import os
 import platform
@@ -15,7 +15,7 @@ import psutil
 
 @dataclass(frozen=True)
 class Cost:
-    cpu: float   # user + system seconds of this process and the children it waited for
+    cpu: float  # user + system seconds of this process and the children it waited for
     wall: float  # seconds
     peak: float  # MB, the largest resident set of the process so far
 
@@ -35,29 +35,31 @@ class Table:
         return "\n".join([*lines, *(["", *self.notes] if self.notes else [])])
 
 
-def measure(work: Callable[[], Any]) -> tuple[Any, Cost]:
-    """Runs the work in this process and gives its result with what it cost."""
+def measure(function: Callable[[], Any]) -> tuple[Any, Cost]:
+    """Run the function in this process. Returns its result and its cost."""
     cpu, wall = _cpu(), time.perf_counter()
-    result = work()
+    result = function()
     return result, Cost(_cpu() - cpu, time.perf_counter() - wall, _peak())
 
 
 def machine() -> str:
-    """One line on what the figures below were measured on."""
+    """Return one line that describes this machine."""
     memory = psutil.virtual_memory().total / 2**30
     load = os.getloadavg()[0]
-    return (f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, {memory:.0f} GiB, "
-            f"Python {platform.python_version()}, commit {_commit()}, load {load:.1f} at the start")
+    return (
+        f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, {memory:.0f} GiB, "
+        f"Python {platform.python_version()}, commit {_commit()}, load {load:.1f} at the start"
+    )
 
 
 def _commit() -> str:
-    told = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
-    return told.stdout.strip() or "unknown"
+    process = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
+    return process.stdout.strip() or "unknown"
 
 
 def _cpu() -> float:
-    own, children = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
+    own_usage, children = (resource.getrusage(target) for target in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return own_usage.ru_utime + own_usage.ru_stime + children.ru_utime + children.ru_stime
 
 
 def _peak() -> float:

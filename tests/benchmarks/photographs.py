@@ -1,4 +1,4 @@
-"""JPEGs the size of an AUV's, with the detail of a sea floor, so that decoding costs what it costs at sea."""
+"""JPEG files with the size and the detail of AUV images, so that decoding times are realistic."""
 
 from pathlib import Path
 
@@ -6,11 +6,11 @@ import numpy as np
 from PIL import Image
 
 SIZE = (1360, 1024)
-DIFFERENT = 24  # pictures; the rest are the same with another comment, so that no two files are alike
+DIFFERENT = 24  # pictures; the others are copies with another comment, so that no two files are equal
 
 
 def written(folder: Path, count: int) -> list[Path]:
-    """Writes that many files of about 500 kB and gives their paths."""
+    """Write this number of files of about 500 kB and return their paths."""
     folder.mkdir(parents=True)
     encoded = [folder / f"PR_20190513_{number:06}_000_LC16.jpg" for number in range(min(count, DIFFERENT))]
     for seed, path in enumerate(encoded):
@@ -23,7 +23,7 @@ def written(folder: Path, count: int) -> list[Path]:
 
 
 def _photograph(seed: int) -> Image.Image:
-    """Patches of several sizes under a strobe that fades to the corners, with sensor noise."""
+    """Paint patches of several sizes under a strobe that fades to the corners, with sensor noise."""
     draw = np.random.default_rng(seed)
     scales = {8: 0.5, 60: 0.3, 300: 0.2}  # cells across: weight
     scene = sum(np.asarray(_noise(draw, cells), np.float32) * weight for cells, weight in scales.items())

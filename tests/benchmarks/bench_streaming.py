@@ -1,0 +1,234 @@
+"""Streams in bounded memory: quality, cost and memory against fits to all rows and other streaming algorithms.
+
+MNIST_DATA=.../mnist.npz python -m tests.benchmarks streaming
+STREAM_ROWS=1000000 python -m tests.benchmarks streaming
+
+The digits are in a file with `x_train`, `y_train`, `x_test` and `y_test`; without it, their table says so. River is
+compared if it is installed. STREAM_ROWS sets the number of rows of the largest file, by default ten million.
+"""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import psutil
+from sklearn.cluster import Birch, MiniBatchKMeans
+from sklearn.decomposition import PCA
+
+from benthoscope.engine.metrics import v_measure
+from benthoscope.engine.streaming import BudgetWarning, MemoryBoundedTopicModel, MemoryBoundedVDP
+from tests.benchmarks.grouped_rows import PEAK, PROJECT, Files, fitted, written
+from tests.benchmarks.measure import Cost, Table, measure
+from tests.streams import gaussian_stream
+
+ROWS = int(os.environ.get("STREAM_ROWS", 10_000_000))
+DIVE_IMAGES, DIVE_WIDTH, DIVE_BATCH = 86_400, 32, 2  # 12 hours at two images a second
+FRAMES, PIXELS = 435, 32_000
+FROM_FILE = """
+import json, resource, sys
+from pathlib import Path
+import numpy as np
+from benthoscope.engine.streaming import MemoryBoundedVDP
+before = peak()
+model = MemoryBoundedVDP(memory=5000, epoch=10_000, lineage=False, horizon=int(sys.argv[2]))
+model.fit(sys.argv[1])
+print(json.dumps({"K": model.n_clusters_, "bound": model.lower_bound_, "before": before, "peak": peak()}))
+np.save(sys.argv[3], model.labels_)
+"""
+
+
+def tables() -> Iterator[Table]:
+    warnings.simplefilter("ignore", BudgetWarning)
+    _warm()
+    yield _against_all_rows()
+    yield _orders()
+    yield _peers()
+    yield _from_file(written(ROWS, "float32"))
+    yield _live_dive()
+    yield _digits()
+    yield _segmentation()
+
+
+def _warm() -> None:
+    """Compile the kernels, so that no table counts it."""
+    rows = np.random.default_rng(0).normal(size=(600, 3))
+    MemoryBoundedVDP(memory=50, epoch=100).partial_fit(rows).clusters_of()
+    MemoryBoundedTopicModel(memory=50, epoch=100).partial_fit(rows, groups=np.arange(600) // 50)
+
+
+def streamed(rows: np.ndarray, memory: int, epoch: int) -> MemoryBoundedVDP:
+    return MemoryBoundedVDP(memory=memory, epoch=epoch, horizon=len(rows), lineage=False).partial_fit(rows)
+
+
+def _against_all_rows() -> Table:
+    rows = []
+    for seed, separation, count in ((0, 1.6, 50_000), (2, 1.3, 50_000), (3, 1.6, 20_000)):
+        X, _, held_out, clusters = gaussian_stream(seed, separation, count)
+        batch, cost = measure(lambda X=X: streamed(X, 10 * len(X), len(X)))
+        rows.append(_quality(f"seed {seed}, separation {separation}, all rows", batch, batch, cost, held_out, clusters))
+        for memory in (200, 500, 1000):
+            model, cost = measure(lambda X=X, memory=memory: streamed(X, memory, memory))
+            rows.append(_quality(f"memory {memory}, rounds of {memory}", model, batch, cost, held_out, clusters))
+    columns = ["fit", "K", "bound ratio", "gap, nats a row", "held-out loss, nats a row", "V-measure", "CPU s"]
+    return Table("Streams of 20 clusters in 10 dimensions against the fit of all rows", columns, rows)
+
+
+def _quality(
+    name: str,
+    model: MemoryBoundedVDP,
+    batch: MemoryBoundedVDP,
+    cost: Cost,
+    held_out: np.ndarray,
+    clusters: np.ndarray,
+) -> list:
+    gap = batch.lower_bound_ - model.lower_bound_
+    loss = batch.score(held_out) - model.score(held_out)
+    ratio = 1 - gap / abs(batch.lower_bound_)
+    agreement = v_measure(clusters, model.predict(held_out))
+    seen = model.n_rows_seen_
+    return [name, model.n_clusters_, f"{ratio:.4f}", f"{gap / seen:.4f}", f"{loss:.4f}", f"{agreement:.4f}", cost.cpu]
+
+
+def _orders() -> Table:
+    X, clusters, held_out, held_out_clusters = gaussian_stream(3, 1.6, 20_000)
+    orders = {
+        "as drawn": np.arange(len(X)),
+        "shuffled": np.random.default_rng(0).permutation(len(X)),
+        "sorted by cluster": np.argsort(clusters, kind="stable"),
+    }
+    rows = []
+    for name, order in orders.items():
+        model = streamed(X[order], 500, 500)
+        agreement = v_measure(held_out_clusters, model.predict(held_out))
+        rows.append([name, model.n_clusters_, f"{agreement:.4f}", f"{model.lower_bound_ / len(X):.4f}"])
+    return Table("Order of the rows", ["order", "K", "V-measure", "bound a row"], rows)
+
+
+def _peers() -> Table:
+    """Compare with algorithms that need the number of clusters or a threshold, which they are given."""
+    X, _, held_out, clusters = gaussian_stream(0, 1.6, 50_000)
+    fits: dict[str, Callable[[], np.ndarray]] = {
+        "MemoryBoundedVDP, memory 500": lambda: streamed(X, 500, 500).predict(held_out),
+        "MiniBatchKMeans, K = 20": lambda: MiniBatchKMeans(20, random_state=0).fit(X).predict(held_out),
+        "Birch, K = 20": lambda: Birch(n_clusters=20, threshold=2.0).fit(X).predict(held_out),
+    }
+    if importlib.util.find_spec("river"):
+        fits |= {f"river {name}": lambda name=name: _river(name, X, held_out) for name in ("DBSTREAM", "CluStream")}
+    rows = []
+    for name, fit in fits.items():
+        labels, cost = measure(fit)
+        rows.append([name, len(np.unique(labels)), f"{v_measure(clusters, labels):.4f}", cost.cpu])
+    notes = [] if importlib.util.find_spec("river") else ["River (DBSTREAM, CluStream) is not installed: skipped."]
+    return Table("50,000 rows in one pass, other algorithms", ["algorithm", "K", "V-measure", "CPU s"], rows, notes)
+
+
+def _river(name: str, X: np.ndarray, held_out: np.ndarray) -> np.ndarray:
+    from river import cluster
+
+    model = cluster.DBSTREAM(clustering_threshold=2.0) if name == "DBSTREAM" else cluster.CluStream(n_macro_clusters=20)
+    for row in X:
+        model.learn_one(dict(enumerate(row)))
+    return np.array([model.predict_one(dict(enumerate(row))) for row in held_out])
+
+
+def _from_file(files: Files) -> Table:
+    labels_path = files.rows.parent / "stream.npy"
+    command = [sys.executable, "-c", FROM_FILE.replace("before =", f"{PEAK}\nbefore =", 1)]
+    command += [str(files.rows), str(len(files.truth)), str(labels_path)]
+    output, cost = measure(lambda: subprocess.run(command, cwd=PROJECT, check=True, capture_output=True, text=True))
+    result = json.loads(output.stdout)
+    batch = fitted("vdp", files)
+    agreements = [v_measure(files.truth, labels) for labels in (np.load(labels_path), batch.labels)]
+    more = result["peak"] - result["before"]
+    rows = [
+        ["mbvdp, memory 5,000", result["K"], f"{agreements[0]:.4f}", cost.cpu, f"{result['peak']:.0f}", f"{more:.0f}"],
+        ["vdp on all rows", batch.K, f"{agreements[1]:.4f}", batch.cpu, f"{batch.peak:.0f}", "-"],
+    ]
+    columns = ["model", "K", "V-measure", "CPU s", "peak MB", "MB above the imported package"]
+    return Table(f"{len(files.truth):,} x 20 from a file, whole process with imports and labels", columns, rows)
+
+
+def _live_dive() -> Table:
+    """Replay a dive of twelve hours: every batch is scored and assigned, and rounds run in between."""
+    rng = np.random.default_rng(0)
+    centres = 2 * rng.normal(size=(30, DIVE_WIDTH))
+    kinds = np.repeat(rng.integers(0, 30, DIVE_IMAGES // 40), 40)  # habitats that the vehicle crosses
+    model = MemoryBoundedVDP(memory=2000, epoch=1000, observation="diagonal", horizon=DIVE_IMAGES)
+    process, memory, rounds, answers = psutil.Process(), [], [], []
+    for start in range(0, DIVE_IMAGES, DIVE_BATCH):
+        chosen = kinds[start : start + DIVE_BATCH]
+        rows = centres[chosen] + rng.normal(size=(len(chosen), DIVE_WIDTH))
+        if model.__sklearn_is_fitted__():
+            began = time.process_time()
+            model.predict(rows)
+            model.novelty(rows)
+            answers.append(time.process_time() - began)
+        began, number = time.process_time(), getattr(model, "n_rounds_", 0)
+        model.partial_fit(rows, flush=False)
+        if model.n_rounds_ > number:
+            rounds.append(time.process_time() - began)
+            memory.append(process.memory_info().rss / 2**20)
+    hours = np.arange(len(memory)) * model.epoch / (2 * 3600)
+    settled = len(memory) // 4
+    slope = np.polyfit(hours[settled:], memory[settled:], 1)[0]
+    quarters = np.array_split(np.array(rounds), 4)
+    rows = [
+        ["clusters at the end", model.n_clusters_],
+        ["answer for two images, CPU ms, median", 1e3 * float(np.median(answers))],
+        ["answer for two images, CPU ms, 99.9 %", 1e3 * float(np.quantile(answers, 0.999))],
+        ["round, CPU s, second quarter, median", float(np.median(quarters[1]))],
+        ["round, CPU s, last quarter, median", float(np.median(quarters[3]))],
+        ["round, CPU s, largest", float(max(rounds))],
+        ["memory slope, MB an hour", float(slope)],
+    ]
+    return Table(f"{DIVE_IMAGES:,} images of a dive, two a second", ["measure", "value"], rows)
+
+
+def _digits() -> Table:
+    title = "Digits: 60,000 x 50 by PCA, memory 3,000, rounds of 3,000"
+    path = os.environ.get("MNIST_DATA")
+    if not path or not Path(path).is_file():
+        return Table(title, ["skipped"], [["MNIST_DATA does not name a file with the digits"]])
+    with np.load(path) as data:
+        train, test = (data[name].reshape(-1, 784) / 255.0 for name in ("x_train", "x_test"))
+        train_labels, test_labels = data["y_train"], data["y_test"]
+    axes = PCA(50, random_state=0).fit(train)
+    X, held_out = axes.transform(train), axes.transform(test)
+    batch, batch_cost = measure(lambda: streamed(X, 10 * len(X), len(X)))
+    model, cost = measure(lambda: streamed(X, 3000, 3000))
+    rows = []
+    for name, each, spent in (("stream", model, cost), ("all rows", batch, batch_cost)):
+        votes = np.zeros((each.n_clusters_, 10))
+        np.add.at(votes, (each.predict(X), train_labels), 1)
+        accuracy = (votes.argmax(1)[each.predict(held_out)] == test_labels).mean()
+        ratio = 1 - (batch.lower_bound_ - each.lower_bound_) / abs(batch.lower_bound_)
+        rows.append([name, each.n_clusters_, f"{ratio:.4f}", f"{accuracy:.4f}", spent.cpu])
+    return Table(title, ["fit", "K", "bound ratio", "accuracy of named clusters", "CPU s"], rows)
+
+
+def _segmentation() -> Table:
+    """Joint segmentation of frames with pixels as rows, ten frames a round, at most 1,000 clumps."""
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(40, 5)) * [0.6, 0.6, 1, 1, 1]
+    model = MemoryBoundedTopicModel(
+        epoch=10 * PIXELS, max_clumps=1000, max_groups=200, horizon=FRAMES * PIXELS, tol=1e-5, max_clusters=85
+    )
+    process, highest, began = psutil.Process(), 0.0, time.process_time()
+    before = process.memory_info().rss / 2**20
+    for first in range(0, FRAMES, 10):
+        frames = np.arange(first, min(first + 10, FRAMES))
+        shares = rng.dirichlet(np.full(40, 0.1), len(frames))
+        topics = np.concatenate([rng.choice(40, PIXELS, p=share) for share in shares])
+        rows = centres[topics] + 0.25 * rng.normal(size=(len(topics), 5))
+        model.partial_fit(rows, groups=np.repeat(frames, PIXELS))
+        highest = max(highest, process.memory_info().rss / 2**20)
+    values = [["topics", model.n_clusters_], ["CPU s, with the generator", time.process_time() - began]]
+    values += [["MB above the start", highest - before]]
+    return Table(f"{FRAMES} frames of {PIXELS:,} pixels x 5 features", ["measure", "value"], values)

@@ -1,0 +1,163 @@
+"""Topics: Gibbs updates, adding images against new fits, new images, accuracy, and stochastic inference at full size.
+Peers (gensim, tomotopy) run in the same session if they are installed.
+
+python -m tests.benchmarks topics
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+
+import numpy as np
+from sklearn.cluster import MiniBatchKMeans
+from sklearn.decomposition import LatentDirichletAllocation
+
+from benthoscope.engine.distributions import SphericalGaussian
+from benthoscope.engine.topics import (
+    HistogramIntersectionSVM,
+    InfiniteWordTopicModel,
+    VisualLDA,
+    draw_corpus,
+)
+from benthoscope.engine.topics.gibbs import GibbsRule, GibbsSampler, run_chain
+from tests.benchmarks.measure import Table, measure
+from tests.topic_corpora import pairs, scattered
+
+IMAGES, EACH, WIDTH, TOPICS, CLUSTERS = 1_300, 650, 128, 25, 4_000
+VOCABULARY = 1_000
+
+
+def tables() -> Iterator[Table]:
+    yield _updates()
+    yield _increments()
+    yield _transforms()
+    yield _accuracy()
+    yield _at_size()
+
+
+def corpus(images: int, each: int, width: int, clusters: int, seed: int = 0):
+    """Return float32 descriptors of unit-like scale and their images, drawn from the model's prior."""
+    rng = np.random.default_rng(seed)
+    base = SphericalGaussian.prior(np.zeros(width), 0.3, 0.3, 50.0)
+    drawn = draw_corpus(
+        images, each, np.full(TOPICS, 0.1), base, rng, topic_concentration=clusters / 4, concentration=clusters / 4
+    )
+    return drawn.descriptors.astype(np.float32), drawn.image_of_descriptor
+
+
+def _updates() -> Table:
+    """Time of one draw of the Gibbs sampler; the numpy prototype of the methods note needed 300 to 400 microseconds."""
+    known = scattered(60, size=50)
+    X = known.X - known.X.mean(0)
+    base = SphericalGaussian.prior(np.zeros(8), float(X.var()) / 4, 0.1, 4.0)
+    start = np.full((1, 8), 0.125), np.zeros(60, int)
+    sampler = GibbsSampler.start(X, known.image, *start, base, (5.0, 1.0), np.random.default_rng(0), 40)
+    run_chain(sampler, GibbsRule(2, burn_in=10))
+    _, cost = measure(lambda: run_chain(sampler, GibbsRule(50, burn_in=100)))
+    draw = cost.cpu / (50 * len(X)) * 1e6
+    return Table(
+        "Gibbs sampler, 3,000 descriptors of 8 columns",
+        ["clusters", "microseconds per draw", "times faster than 350 microseconds"],
+        [[str(sampler.n_clusters), draw, 350 / draw]],
+    )
+
+
+def _increments() -> Table:
+    """Adding 65 documents to 585 against a new fit of 650."""
+    known = scattered(650, seed=1)
+    old, new = known.subset(np.arange(585)), known.subset(np.arange(585, 650))
+    settings = {"inference": "incremental", "n_clusters": 200, "n_init": 1, "random_state": 0}
+    model = InfiniteWordTopicModel(8, **settings).fit(old.X, old.image)
+    _, adding = measure(lambda: model.partial_fit(new.X, new.image))
+    scratch, fitting = measure(lambda: InfiniteWordTopicModel(8, **settings).fit(known.X, known.image))
+    change = (model.lower_bound_ - scratch.lower_bound_) / abs(scratch.lower_bound_)
+    rows = [["add 65 to 585", adding.cpu, model.lower_bound_], ["fit 650", fitting.cpu, scratch.lower_bound_]]
+    notes = [f"adding costs 1/{fitting.cpu / adding.cpu:.1f} of a new fit; its bound differs by {change:+.2%}"]
+    return Table("Incremental inference", ["what", "CPU s", "bound"], rows, notes)
+
+
+def _transforms() -> Table:
+    """Topic weights of stored documents, measured on 20,000 and scaled to 1,000,000."""
+    X, image = corpus(20_000, 50, 24, 200)
+    few = image < 1_000
+    model = InfiniteWordTopicModel(20, inference="svi", n_clusters=300, max_iter=10, n_init=1, random_state=0)
+    model.fit(X[few], image[few])
+    _, cost = measure(lambda: model.transform(X, image))
+    return Table(
+        "Topic weights of images of 50 descriptors of 24 columns",
+        ["images", "clusters", "CPU s", "minutes on 2 cores for 1,000,000"],
+        [["20,000", str(model.n_clusters_), cost.cpu, cost.cpu * 50 / 2 / 60]],
+    )
+
+
+def _accuracy() -> Table:
+    """Classes of the set Pairs with labels for all training documents (methods note 12.7, BL1)."""
+    rows = []
+    for spread in (3.0, 1.5):
+        known = pairs(spread, pool=200, test=300)
+        train, test = known.corpus.subset(known.pool), known.corpus.subset(known.test)
+
+        def score(model, train=train, test=test, known=known):
+            weights = model.fit(train.X, train.image).topic_weights_
+            machine = HistogramIntersectionSVM().fit(weights, known.labels[known.pool])
+            return float((machine.predict(model.transform(test.X, test.image)) == known.labels[known.test]).mean())
+
+        own = score(InfiniteWordTopicModel(10, n_clusters=40, random_state=0))
+        rows.append([f"{spread:g}", "iwtm", own])
+        rows += [
+            [f"{spread:g}", f"lda, {words} words", score(VisualLDA(10, n_words=words, n_init=5, random_state=0))]
+            for words in (5, 10, 20, 40, 80, 160)
+        ]
+        rows.append([f"{spread:g}", "lda, dp words", score(VisualLDA(10, words="dp", n_words=40, random_state=0))])
+    return Table("Accuracy on ten classes, 200 training images", ["spread", "model", "accuracy"], rows)
+
+
+def _at_size() -> Table:
+    """A corpus of the size of the source's, against one run of k-means and LDA."""
+    X, image = corpus(IMAGES, EACH, WIDTH, CLUSTERS)
+    rows, notes = [], []
+    for epochs, name in ((5, "svi"), (50, "svi")):
+        model = InfiniteWordTopicModel(
+            TOPICS, inference="svi", n_clusters=CLUSTERS, max_iter=epochs, n_init=1, random_state=0
+        )
+        began = time.monotonic()
+        _, cost = measure(lambda model=model: model.fit(X, image))
+        rows.append([f"{name}, {epochs} epochs", cost.cpu, str(model.n_clusters_), model.lower_bound_])
+        notes.append(f"{name} {epochs}: {time.monotonic() - began:.0f} s")
+    words, cost = measure(lambda: MiniBatchKMeans(VOCABULARY, n_init=1, random_state=0).fit(X).labels_)
+    rows.append([f"k-means (minibatch), {VOCABULARY} words", cost.cpu, str(VOCABULARY), np.nan])
+    counts = np.zeros((IMAGES, VOCABULARY), np.int32)
+    np.add.at(counts, (image, words), 1)
+    for peer, fit in _peers(counts):
+        if fit is None:
+            notes.append(f"{peer} left out: not installed")
+        else:
+            rows.append([peer, measure(fit)[1].cpu, str(VOCABULARY), np.nan])
+    return Table(
+        f"{IMAGES:,} images x {EACH} descriptors x {WIDTH}", ["method", "CPU s", "clusters", "bound"], rows, notes
+    )
+
+
+def _peers(counts: np.ndarray) -> Iterator[tuple[str, Callable[[], object] | None]]:
+    yield "scikit-learn LDA", lambda: LatentDirichletAllocation(TOPICS, max_iter=50, random_state=0).fit(counts)
+    yield "gensim LDA", (lambda: _gensim(counts)) if find_spec("gensim") else None
+    yield "tomotopy LDA", (lambda: _tomotopy(counts, "LDAModel")) if find_spec("tomotopy") else None
+    yield "tomotopy HDP", (lambda: _tomotopy(counts, "HDPModel")) if find_spec("tomotopy") else None
+
+
+def _gensim(counts: np.ndarray) -> object:
+    from gensim.models import LdaMulticore
+
+    bags = [[(int(word), int(row[word])) for word in np.flatnonzero(row)] for row in counts]
+    names = {word: str(word) for word in range(counts.shape[1])}
+    return LdaMulticore(bags, TOPICS, id2word=names, passes=50, workers=1, random_state=0)
+
+
+def _tomotopy(counts: np.ndarray, kind: str) -> object:
+    import tomotopy
+
+    model = getattr(tomotopy, kind)(**({"k": TOPICS} if kind == "LDAModel" else {"initial_k": TOPICS}), seed=0)
+    for row in counts:
+        model.add_doc([str(word) for word in np.repeat(np.arange(len(row)), row)])
+    model.train(500, workers=1)
+    return model
