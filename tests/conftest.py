@@ -1,24 +1,36 @@
-"""What many tests share: workspaces on both databases, and a private PostgreSQL where its binaries are at hand."""
+"""Fixtures of many tests: workspaces on both databases, and a private PostgreSQL where its programs are installed."""
 
+import itertools
 import os
 import shutil
 import subprocess
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from engine.workspace import Workspace
+from benthoscope.engine.workspace import Workspace
+
+if TYPE_CHECKING:
+    from tests.reef_workspace import Reef
 
 BINARIES = ["/usr/lib/postgresql", "/opt/homebrew/opt", "/usr/local/opt"]
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Parallel test processes get one thread each for matrix products. OpenBLAS gives every process as many threads as
+    there are cores, and they wait for each other without pause: some tests then need six times the CPU."""
+    if config.getoption("numprocesses", None):
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the processes start after this and inherit it
+
+
 def postgres_binary(name: str) -> str | None:
     """The newest of the installed servers' programs; Debian keeps them off the PATH."""
-    found = sorted(path for folder in BINARIES for path in Path(folder).glob(f"*/bin/{name}"))
-    return str(found[-1]) if found else shutil.which(name)
+    paths = sorted(path for folder in BINARIES for path in Path(folder).glob(f"*/bin/{name}"))
+    return str(paths[-1]) if paths else shutil.which(name)
 
 
 @pytest.fixture(scope="session")
@@ -31,8 +43,13 @@ def postgres() -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="pg") as name:  # short: a socket's path has at most 107 characters
         folder = Path(name)
         user = _unprivileged(folder)
-        subprocess.run([initdb, "-D", folder / "data", "-A", "trust", "-U", "bentho", "-E", "UTF8", "--no-sync"],
-                       check=True, capture_output=True, user=user, cwd=folder)
+        subprocess.run(
+            [initdb, "-D", folder / "data", "-A", "trust", "-U", "bentho", "-E", "UTF8", "--no-sync"],
+            check=True,
+            capture_output=True,
+            user=user,
+            cwd=folder,
+        )
         options = ["-D", folder / "data", "-k", folder, "-c", "listen_addresses=", "-c", "fsync=off"]
         running = subprocess.Popen([server, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, user=user)
         try:
@@ -63,6 +80,42 @@ def _answering(folder: Path, running: subprocess.Popen) -> str:
             assert running.poll() is None, "PostgreSQL ended at once"
             time.sleep(0.05)
     raise AssertionError("PostgreSQL did not answer within 10 s")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def private_state(tmp_path_factory) -> Iterator[None]:
+    """Tests neither store how long jobs take nor see the memories of the person whose machine this is."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        patch.setenv("BENTHOSCOPE_MEMORIES", str(tmp_path_factory.mktemp("memories")))
+        yield
+
+
+@pytest.fixture(autouse=True)
+def fixed_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same random images are drawn in every run of the tests. Otherwise a test of a bound that may fail with a
+    probability of 5 % would fail now and then."""
+    numbers = itertools.count(1)
+    monkeypatch.setattr("benthoscope.engine.workspace.labels.sampling.new_seed", lambda: next(numbers))
+
+
+@pytest.fixture(scope="session")
+def sample_workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a workspace with the sample campaign, labels, runs and a trained model: copy it, do not change
+    it."""
+    from tests.sample_workspace import build
+    from tests.unit.pages.golden_content import repeatable
+
+    with repeatable():
+        return build(tmp_path_factory.mktemp("sample") / "template")
+
+
+@pytest.fixture(scope="session")
+def reef_templates(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], "Reef"]:
+    """Workspaces of four hundred images by number of labels: copy them with `copied`, do not change them."""
+    from tests.reef_workspace import templates
+
+    return templates(tmp_path_factory.mktemp("reefs"))
 
 
 @pytest.fixture

@@ -4,11 +4,12 @@ import time
 
 import numpy as np
 
-from engine.jobs.kinds import JobKind, register
-from engine.problems import fail
+from benthoscope.engine.jobs.kinds import JobKind, register
+from benthoscope.engine.problems import fail
 
 COUNT = register(JobKind("count", "Count", "tests.example_jobs:count"))
 LIGHT = register(JobKind("count-lightly", "Count lightly", "tests.example_jobs:count", heavy=False))
+ODD = register(JobKind("odd", "Give an odd result", "tests.example_jobs:odd"))
 TROUBLE = register(JobKind("trouble", "Make trouble", "tests.example_jobs:trouble"))
 
 
@@ -35,3 +36,16 @@ def trouble(job, workspace, *, kind):
     if kind == "memory":
         raise MemoryError
     raise KeyError("kelpp")
+
+
+def odd(job, workspace, *, size=0):
+    """Tells and gives what databases and JSON do not take: half a character, NUL, NaN, numpy numbers, objects."""
+    job.progress(0, 1, "half \ud800", share=float("nan"))
+    time.sleep(0.4)
+    return {
+        "text": "half \ud800 and \0",
+        "share": float("inf"),
+        "count": np.int64(3),
+        "object": object,
+        "padding": "x" * size,
+    }

@@ -35,20 +35,29 @@ def _full(kind: bytes, body: bytes, version: int = 0, flags: int = 0) -> bytes:
 
 def _meta(sets: list[bytes], quarter_turns: int, start: int, length: int) -> bytes:
     entry = _full(b"infe", struct.pack(">HH", 1, 0) + b"hvc1\0", version=2, flags=0)
-    properties = [_box(b"hvcC", _configuration(sets)), _full(b"ispe", struct.pack(">II", SIDE, SIDE)),
-                  _box(b"irot", bytes([quarter_turns]))]
+    properties = [
+        _box(b"hvcC", _configuration(sets)),
+        _full(b"ispe", struct.pack(">II", SIDE, SIDE)),
+        _box(b"irot", bytes([quarter_turns])),
+    ]
     associations = struct.pack(">IHBBBB", 1, 1, 3, 0x81, 0x02, 0x83)
-    return _full(b"meta", b"".join([
-        _full(b"hdlr", bytes(4) + b"pict" + bytes(13)), _full(b"pitm", struct.pack(">H", 1)),
-        _full(b"iinf", struct.pack(">H", 1) + entry),
-        _box(b"iprp", _box(b"ipco", b"".join(properties)) + _full(b"ipma", associations)),
-        _full(b"iloc", struct.pack(">BBHHHHII", 0x44, 0, 1, 1, 0, 1, start, length)),
-    ]))
+    return _full(
+        b"meta",
+        b"".join(
+            [
+                _full(b"hdlr", bytes(4) + b"pict" + bytes(13)),
+                _full(b"pitm", struct.pack(">H", 1)),
+                _full(b"iinf", struct.pack(">H", 1) + entry),
+                _box(b"iprp", _box(b"ipco", b"".join(properties)) + _full(b"ipma", associations)),
+                _full(b"iloc", struct.pack(">BBHHHHII", 0x44, 0, 1, 1, 0, 1, start, length)),
+            ]
+        ),
+    )
 
 
 def _configuration(sets: list[bytes]) -> bytes:
     head = bytes([1, 3, 0x70, 0, 0, 0, 0x90, 0, 0, 0, 0, 0, 30, 0xF0, 0, 0xFC, 0xFD, 0xF8, 0xF8, 0, 0, 0x0F, len(sets)])
-    arrays = [bytes([0x80 | one[0] >> 1]) + struct.pack(">HH", 1, len(one)) + one for one in sets]
+    arrays = [bytes([0x80 | sets[0] >> 1]) + struct.pack(">HH", 1, len(sets)) + sets for sets in sets]
     return head + b"".join(arrays)
 
 
@@ -73,11 +82,11 @@ class Bits:
 
     def ended(self) -> bytes:
         """With the stop bit, filled up to whole bytes."""
-        return self.u(1, 1).whole()
+        return self.u(1, 1).to_bytes()
 
-    def whole(self) -> bytes:
+    def to_bytes(self) -> bytes:
         text = self.text + "0" * (-len(self.text) % 8)
-        return bytes(int(text[at:at + 8], 2) for at in range(0, len(text), 8))
+        return bytes(int(text[at : at + 8], 2) for at in range(0, len(text), 8))
 
 
 def _nal(kind: int, body: bytes) -> bytes:
@@ -103,14 +112,14 @@ def _vps() -> bytes:
 
 def _sps() -> bytes:
     bits = _profile(Bits().u(4, 0).u(3, 0).u(1, 1)).ue(0, 1, SIDE, SIDE).u(1, 0).ue(0, 0, 0).u(1, 1).ue(0, 0, 0)
-    bits.ue(2, 0, 0, 3, 0, 0)                       # coding units of 32, transforms of 4 to 32
+    bits.ue(2, 0, 0, 3, 0, 0)  # coding units of 32, transforms of 4 to 32
     bits.u(1, 0, 0, 0, 1).u(4, 7, 7).ue(2, 0).u(1, 1)  # no scaling lists, no offsets; PCM of 8 bits in units of 32
     return bits.ue(0).u(1, 0, 0, 0, 0, 0).ended()
 
 
 def _pps() -> bytes:
     bits = Bits().ue(0, 0).u(1, 0, 0).u(3, 0).u(1, 0, 0).ue(0, 0, 0).u(1, 0, 0, 0).ue(0, 0)
-    bits.u(1, 0, 0, 0, 0, 0, 0, 0).u(1, 1, 0, 1)    # deblocking is controlled, and off
+    bits.u(1, 0, 0, 0, 0, 0, 0, 0).u(1, 1, 0, 1)  # deblocking is controlled, and off
     return bits.u(1, 0, 0).ue(0).u(1, 0, 0).ended()
 
 
@@ -125,4 +134,4 @@ def _terminated(width: int) -> bytes:
 
     The interval begins at 0 and its last two units stand for the flag; nine bits name them, the last is the stop bit.
     """
-    return Bits().u(9, (width - 2) | 1).whole()
+    return Bits().u(9, (width - 2) | 1).to_bytes()

@@ -7,6 +7,7 @@ from typing import Any
 
 
 def outcome(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """What a coroutine comes to, in a thread of its own: browser tests leave a loop running in the one of the tests."""
+    """Return the result of a coroutine. It runs in a separate thread, because browser tests leave a loop running in
+    that of the tests."""
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, coroutine).result()

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 from PIL import Image as Picture
 
-from engine.features import pack_mask
-from engine.features.mask_file import MaskFile
-from engine.jobs import run_now
-from engine.workspace import NewCluster, NewRun, Run, Workspace
+from benthoscope.engine.features import pack_mask
+from benthoscope.engine.features.masks import MaskFile
+from benthoscope.engine.jobs import run_now
+from benthoscope.engine.workspace import NewCluster, NewImage, NewRun, Run, Workspace
 
 COLOURS = np.array([[214, 196, 150], [60, 120, 50], [170, 60, 120]], np.uint8)  # sand, weed, sponge
 SCENES = ((0, 0, 0, 1), (0, 1, 1, 1), (0, 0, 2, 2))  # objects in the four quarters
@@ -25,7 +25,7 @@ class Reef:
 
     workspace: Workspace
     ids: np.ndarray
-    scene: np.ndarray    # (I,)
+    scene: np.ndarray  # (I,)
     objects: np.ndarray  # (I, 4)
     run: Run
 
@@ -35,10 +35,10 @@ def made(folder: Path) -> Reef:
     rng, scene = np.random.default_rng(0), np.repeat([0, 1, 2], EACH)
     scene[[1, EACH + 1, 2 * EACH + 1]] = [1, 2, 0]
     for at, kind in enumerate(scene.tolist()):
-        place = folder / "images" / f"dive {'abc'[at // EACH]}" / f"{at:02d}.jpg"
-        place.parent.mkdir(parents=True, exist_ok=True)
-        _painted(SCENES[kind], rng).save(place, quality=90)
-        os.utime(place, (1.5e9 + at, 1.5e9 + at))
+        data_folder = folder / "images" / f"dive {'abc'[at // EACH]}" / f"{at:02d}.jpg"
+        data_folder.parent.mkdir(parents=True, exist_ok=True)
+        _painted(SCENES[kind], rng).save(data_folder, quality=90)
+        os.utime(data_folder, (1.5e9 + at, 1.5e9 + at))
     workspace = Workspace.create(folder / "reef")
     job = run_now(workspace, "import", {"folder": str(folder / "images"), "collection": "Reef"})
     assert job.state == "done", job.error
@@ -54,8 +54,9 @@ def quarters() -> np.ndarray:
     return np.kron([[0, 1], [2, 3]], np.ones((HEIGHT // 4, WIDTH // 4), int))  # half the size of the image
 
 
-def add_run(workspace: Workspace, ids: np.ndarray, scene: np.ndarray, objects: np.ndarray, rng: np.random.Generator
-            ) -> Run:
+def add_run(
+    workspace: Workspace, ids: np.ndarray, scene: np.ndarray, objects: np.ndarray, rng: np.random.Generator
+) -> Run:
     rows = np.eye(3)[objects.ravel()] * 5 + rng.standard_normal((objects.size, 3)) * 0.1
     with workspace.features.writer("segments", width=3, level="segment", extractor={"kind": "test"}) as features:
         features.append(ids, rows, np.full(len(ids), 4))
@@ -65,22 +66,69 @@ def add_run(workspace: Workspace, ids: np.ndarray, scene: np.ndarray, objects: n
     shares = np.stack([np.bincount(row, minlength=3) / 4 for row in objects])
     groups = workspace.library.columns("group_id")["group_id"]
     dives = np.unique(groups)
-    parts = {"image_ids": ids, "labels": scene.astype(np.int32), "probability": np.full(len(ids), 0.9, np.float32),
-             "segment_labels": objects.ravel().astype(np.int32),
-             "segment_probability": rng.uniform(0.5, 1, objects.size).astype(np.float32),
-             "image_weights": shares.astype(np.float32),
-             "proportions": np.stack([shares[scene == kind].mean(0) for kind in range(3)]),
-             "group_ids": dives,
-             "weights": np.stack([np.bincount(scene[groups == dive], minlength=3) / EACH for dive in dives])}
+    arrays = {
+        "image_ids": ids,
+        "labels": scene.astype(np.int32),
+        "probability": np.full(len(ids), 0.9, np.float32),
+        "segment_labels": objects.ravel().astype(np.int32),
+        "segment_probability": rng.uniform(0.5, 1, objects.size).astype(np.float32),
+        "image_weights": shares.astype(np.float32),
+        "proportions": np.stack([shares[scene == kind].mean(0) for kind in range(3)]),
+        "group_ids": dives,
+        "weights": np.stack([np.bincount(scene[groups == dive], minlength=3) / EACH for dive in dives]),
+    }
     hashed = {"features": {"data_hash": workspace.features.open("segments").sidecar.data_hash}}
     new = NewRun("Objects", "mcm", "segments", {}, hashed, {"clusters": 3, "segment_clusters": 3, "images": len(ids)})
     clusters = [NewCluster(kind, int((scene == kind).sum())) for kind in range(3)]
-    return workspace.runs.add(new, parts, clusters)
+    return workspace.runs.add(new, arrays, clusters)
 
 
 def _painted(scene: tuple[int, ...], rng: np.random.Generator) -> Picture.Image:
     ground = COLOURS[np.array(scene)[np.kron([[0, 1], [2, 3]], np.ones((HEIGHT // 2, WIDTH // 2), int))]]
     noisy = np.clip(ground + rng.normal(0, 8, ground.shape), 0, 255).astype(np.uint8)
-    held = io.BytesIO()
-    Picture.fromarray(noisy).save(held, "PNG")
-    return Picture.open(held)
+    buffer = io.BytesIO()
+    Picture.fromarray(noisy).save(buffer, "PNG")
+    return Picture.open(buffer)
+
+
+def add_topics(reef: Reef) -> Run:
+    """A run of three topics, which are the objects of the other run, on the same segments."""
+    shares = np.stack([np.bincount(row, minlength=3) / 4 for row in reef.objects])
+    groups = reef.workspace.library.columns("group_id")["group_id"]
+    dives, largest = np.unique(groups), shares.argmax(1)
+    objects = reef.objects.ravel()
+    arrays = {
+        "image_ids": reef.ids,
+        "labels": largest.astype(np.int32),
+        "probability": shares.max(1).astype(np.float32),
+        "segment_labels": objects.astype(np.int32),
+        "segment_probability": np.linspace(0.5, 1, objects.size).astype(np.float32),
+        "image_weights": shares.astype(np.float32),
+        "proportions": np.eye(3),
+        "group_ids": dives,
+        "weights": np.stack([np.bincount(largest[groups == dive], minlength=3) / EACH for dive in dives]),
+    }
+    provenance = {
+        "features": {"data_hash": reef.workspace.features.open("segments").sidecar.data_hash},
+        "parameters": {"inference": "svi"},
+        "seconds": 3.0,
+        "trace": [[step, -5 + 0.1 * step, 9 - step] for step in range(1, 7)],
+    }
+    summary = {"clusters": 3, "segment_clusters": 3, "images": len(reef.ids), "segments": objects.size}
+    new = NewRun("Topics", "iwtm", "segments", {"n_topics": 3}, provenance, {**summary, "lower_bound": -4.4})
+    sizes = [(np.bincount(values, minlength=3), level) for values, level in ((largest, "image"), (objects, "segment"))]
+    clusters = [NewCluster(topic, int(count[topic]), level) for count, level in sizes for topic in range(3)]
+    return reef.workspace.runs.add(new, arrays, clusters)
+
+
+def add_image(reef: Reef, name: str, *, described: bool) -> int:
+    """One more image in a dive of its own, with segments if `described`."""
+    group = reef.workspace.library.group(reef.workspace.library.collections()[0].id, name)
+    root = reef.workspace.library.images(reef.ids[:1].tolist())[0].root_id
+    [number] = reef.workspace.library.store_images(
+        [NewImage(root, f"{name}/0.jpg", group.id, 1, 1, name.encode().hex().zfill(64), WIDTH, HEIGHT)]
+    )
+    if described:
+        with reef.workspace.features.appending("segments") as features:
+            features.append(np.array([number]), np.eye(3)[[0, 0, 1, 2]] * 5, np.array([4]))
+    return number

@@ -13,15 +13,17 @@ import numpy as np
 import pytest
 from PIL import ExifTags, Image
 
-import sample_data
-from sample_data import FolderInUse, UnusableSettings, make_albums, make_campaign, read_truth
-from sample_data.dives import MASK, POINTS, plan
-from sample_data.habitats import HABITATS
-from sample_data.holidays import plan as plan_albums
-from sample_data.scenes import SCENES
-from sample_data.survey import Strip, take
-from sample_data.things import LABELS, Thing
-from sample_data.writing import Batch
+from benthoscope import sample_data
+from benthoscope.sample_data import FolderInUse, UnusableSettings, make_albums, make_campaign, read_truth
+from benthoscope.sample_data.dives import MASK, POINTS, plan
+from benthoscope.sample_data.photographs.holidays import plan as plan_albums
+from benthoscope.sample_data.photographs.scenes import SCENES
+from benthoscope.sample_data.seafloor.habitats import HABITATS
+from benthoscope.sample_data.seafloor.things import LABELS, Thing
+from benthoscope.sample_data.survey import Strip, take
+from benthoscope.sample_data.writing import Batch
+
+pytestmark = pytest.mark.thorough
 
 SMALL = {"dives": 3, "images": 36, "size": (96, 72), "workers": 1}
 
@@ -34,13 +36,17 @@ def stop_after(images):
     def on_step(done, total):
         if done >= images:
             raise Stop
+
     return on_step
 
 
 def content(folder):
     """Every file of a folder by its path, as a digest."""
-    return {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-            for path in Path(folder).rglob("*") if path.is_file() and path.suffix != ".npz"}  # a zip tells the time
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in Path(folder).rglob("*")
+        if path.is_file() and path.suffix != ".npz"
+    }  # a zip tells the time
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +81,8 @@ def test_several_processes_give_the_files_of_one(campaign, tmp_path):
 def test_another_seed_gives_other_images(campaign, tmp_path):
     other = make_campaign(tmp_path / "other", **SMALL, seed=1)
     assert not set(content(other.folder).values()) & {
-        digest for path, digest in content(campaign.folder).items() if path.endswith(".jpg")}
+        digest for path, digest in content(campaign.folder).items() if path.endswith(".jpg")
+    }
 
 
 def test_images_and_folders_carry_the_names_of_the_facility(campaign):
@@ -88,7 +95,7 @@ def track_rows(text):
     """Rows of a track file by column name: whatever stands before the header is skipped, blank rows too."""
     lines = [line for line in csv.reader(text.splitlines()) if line]
     start = next(n for n, line in enumerate(lines) if line[0] == "year")
-    return [dict(zip(lines[start], line, strict=True)) for line in lines[start + 1:]]
+    return [dict(zip(lines[start], line, strict=True)) for line in lines[start + 1 :]]
 
 
 def test_track_files_follow_both_habits_and_name_every_image(campaign):
@@ -101,15 +108,19 @@ def test_track_files_follow_both_habits_and_name_every_image(campaign):
 def test_the_time_in_a_track_is_the_time_in_the_image_name(campaign):
     for path in campaign.folder.rglob("*_latlong.csv"):
         for row in track_rows(path.read_text()):
-            whole = [int(row[name]) for name in ("year", "month", "day", "hour", "minute")]
-            told = datetime(*whole, tzinfo=UTC).timestamp() + float(row["second"])
+            names = [int(row[name]) for name in ("year", "month", "day", "hour", "minute")]
+            seconds = datetime(*names, tzinfo=UTC).timestamp() + float(row["second"])
             named = datetime.strptime(Path(row["leftimage"]).stem, "PR_%Y%m%d_%H%M%S_%f_LC16").replace(tzinfo=UTC)
-            assert told == pytest.approx(named.timestamp(), abs=5e-4)
+            assert seconds == pytest.approx(named.timestamp(), abs=5e-4)
 
 
 def test_columns_of_a_track_stand_where_readers_count_them(campaign):
-    header = next(line for path in campaign.folder.rglob("*_latlong.csv") for line in path.read_text().splitlines()
-                  if line.startswith("year")).split(",")
+    header = next(
+        line
+        for path in campaign.folder.rglob("*_latlong.csv")
+        for line in path.read_text().splitlines()
+        if line.startswith("year")
+    ).split(",")
     assert (header[5], header[8], header[14], header[15]) == ("second", "depth", "altitude", "leftimage")
 
 
@@ -142,8 +153,10 @@ def test_every_habitat_occurs_and_none_in_every_dive(dives):
 
 
 def test_kelp_and_sea_grass_grow_in_shallower_water_than_sponges(dives):
-    depth = {name: np.mean([f.depth for dive in dives for f in dive.frames if f.habitat == name])
-             for name in ("kelp", "sea-grass", "sponge garden")}
+    depth = {
+        name: np.mean([f.depth for dive in dives for f in dive.frames if f.habitat == name])
+        for name in ("kelp", "sea-grass", "sponge garden")
+    }
     assert depth["sea-grass"] < depth["kelp"] < depth["sponge garden"]
 
 
@@ -169,13 +182,13 @@ def test_fifty_points_are_labelled_in_images_without_a_mask(campaign):
 def test_a_point_is_labelled_as_the_pixel_it_lies_on():
     dive = plan(1, 1, np.random.default_rng(8))[0]
     frame = replace(dive.frames[0], habitat="sponge garden", quality="good")  # many things side by side
-    taken = {}
+    label_by_point = {}
     for truth in (MASK, POINTS):
         strip = Strip(dive.folder, 0, dive.water, (replace(frame, truth=truth),))
-        (taken[truth],) = take(0, (96, 72), Batch("one", 1, strip)).arrays.values()
-    rows, columns, things = taken[POINTS].T
+        (label_by_point[truth],) = take(0, (96, 72), Batch("one", 1, strip)).arrays.values()
+    rows, columns, things = label_by_point[POINTS].T
     assert len(set(things.tolist())) > 2
-    assert (taken[MASK][rows, columns] == things).all()
+    assert (label_by_point[MASK][rows, columns] == things).all()
 
 
 def test_masks_are_read_one_by_one_and_hold_known_classes(campaign):
@@ -202,11 +215,11 @@ def test_a_folder_without_truth_is_said_to_have_none(tmp_path):
 
 
 def test_progress_reaches_all_images(tmp_path):
-    seen = []
-    make_campaign(tmp_path / "c", **SMALL, on_step=lambda done, total: seen.append((done, total)))
-    assert seen[0] == (0, 36)
-    assert seen[-1] == (36, 36)
-    assert seen == sorted(seen)
+    counts = []
+    make_campaign(tmp_path / "c", **SMALL, on_step=lambda done, total: counts.append((done, total)))
+    assert counts[0] == (0, 36)
+    assert counts[-1] == (36, 36)
+    assert counts == sorted(counts)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -214,11 +227,11 @@ def test_a_stopped_sample_is_completed_and_equals_an_unstopped_one(campaign, tmp
     settings = {**SMALL, "workers": workers}
     with pytest.raises(Stop):
         make_campaign(tmp_path / "c", **settings, on_step=stop_after(10))
-    begun = json.loads((tmp_path / "c" / "sample.json").read_text())
-    assert not begun["complete"]
-    seen = []
-    make_campaign(tmp_path / "c", **settings, on_step=lambda done, total: seen.append(done))
-    assert seen[0] >= 10  # what was done is not done again
+    shown_content = json.loads((tmp_path / "c" / "sample.json").read_text())
+    assert not shown_content["complete"]
+    counts = []
+    make_campaign(tmp_path / "c", **settings, on_step=lambda done, total: counts.append(done))
+    assert counts[0] >= 10  # finished work is not repeated
     assert content(tmp_path / "c") == content(campaign.folder)
 
 
@@ -283,14 +296,17 @@ def test_albums_show_every_scene_and_differ(albums):
 
 
 def test_a_photo_tells_when_and_where_it_was_taken(albums):
-    planned = {f"{album.folder}/{photo.file}": photo for album in plan_albums(6, 60, np.random.default_rng([0, 3]))
-               for photo in album.photos}
+    planned = {
+        f"{album.folder}/{photo.file}": photo
+        for album in plan_albums(6, 60, np.random.default_rng([0, 3]))
+        for photo in album.photos
+    }
     for image in albums.images:
         with Image.open(albums.folder / image.image) as opened:
-            told = opened.getexif()
+            tags = opened.getexif()
         photo = planned[image.image]
-        assert told.get_ifd(ExifTags.IFD.Exif)[ExifTags.Base.DateTimeOriginal] == f"{photo.when:%Y:%m:%d %H:%M:%S}"
-        assert position(told.get_ifd(ExifTags.IFD.GPSInfo)) == pytest.approx(photo.position, abs=1e-6)
+        assert tags.get_ifd(ExifTags.IFD.Exif)[ExifTags.Base.DateTimeOriginal] == f"{photo.when:%Y:%m:%d %H:%M:%S}"
+        assert position(tags.get_ifd(ExifTags.IFD.GPSInfo)) == pytest.approx(photo.position, abs=1e-6)
 
 
 def position(gps):
