@@ -1,16 +1,22 @@
 # `make demo` opens the app on the sample campaign, `make test` runs every test, `make bench` prints the measurements.
+# The environment is made by the first command that needs it.
 PYTHON ?= python3
 VENV ?= .venv
 RUN := $(VENV)/bin
 WORKERS ?= auto
+BROWSERS ?= 2
+TREE := $(VENV)/tree/benthoscope
 
-.PHONY: help demo test bench lint clean
+.PHONY: help demo test bench check lint layers types javascript coverage docs clean
 
 help:
 	@echo "make demo    open the app on the sample campaign"
 	@echo "make test    run every test"
 	@echo "make bench   print the measured tables (ONLY=name for one of them)"
-	@echo "make lint    style, layers"
+	@echo "make check   check style, layers and types, and run the fast unit tests"
+	@echo "make lint    check style, layers and types"
+	@echo "make coverage  run the tests without a browser and report which lines they run"
+	@echo "make docs    build the documentation into build/docs (works without a network once installed)"
 	@echo "make clean   remove the environment"
 
 $(VENV)/bin/python:
@@ -18,31 +24,73 @@ $(VENV)/bin/python:
 		{ echo "Benthoscope needs Python 3.11 or newer; run: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-# A stamp per set of extras: an environment is only touched again when what it must hold has changed.
+# One stamp per set of extras: an environment is only changed when the list of its packages has changed.
 $(VENV)/.app: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(RUN)/python -m pip install --disable-pip-version-check -q -c constraints.txt -e .
+	$(RUN)/python -m pip install --disable-pip-version-check -q -c constraints.txt -e '.[app]'
 	@touch $@
 
 $(VENV)/.test: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(RUN)/python -m pip install --disable-pip-version-check -q -c constraints.txt -e '.[test]'
 	@touch $(VENV)/.app $@
 
+$(VENV)/.docs: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(RUN)/python -m pip install --disable-pip-version-check -q -c constraints.txt -e '.[docs]'
+	@touch $@
+
+# import-linter, mypy and mkdocstrings read a package from one folder. The four folders of this package are at the root,
+# so links put them together as they are in the wheel.
+$(TREE): $(VENV)/bin/python Makefile
+	@rm -rf $@ && mkdir -p $@
+	@for folder in app assets engine sample_data; do ln -s "$(CURDIR)/$$folder" $@/$$folder; done
+	@ln -s "$(CURDIR)/app/plots" $@/plots
+	@for file in app/package/*.py app/package/py.typed; do ln -s "$(CURDIR)/$$file" $@/; done
+	@touch $@
+
 demo: $(VENV)/.app
 	$(RUN)/benthoscope demo
 
-# Browser tests have the machine to themselves: beside a core full of sums they would wait more than test.
-test: $(VENV)/.test
-	$(RUN)/lint-imports
+# One process runs all tests of a file, so that each shared fixture is made once. The files with the longest tests come
+# first by name.
+PARALLEL := $(RUN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not browser"
+
+# Browser tests run after the others: beside tests that keep all cores busy they would mostly wait. BROWSERS says how many
+# run at once; each has a browser and servers of its own.
+# Types are left to `make lint`: their number depends on the version of Python.
+test: layers
 	$(RUN)/ruff check .
-	$(RUN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not browser"
-	$(RUN)/python -m pytest -m browser tests/browser
+	$(PARALLEL)
+	$(RUN)/python -m pytest -n $(BROWSERS) --dist loadfile --no-loadscope-reorder -m browser tests/browser
 
 bench: $(VENV)/.test
 	$(RUN)/python -m tests.benchmarks $(ONLY)
 
-lint: $(VENV)/.test
+lint: layers types
 	$(RUN)/ruff check .
-	$(RUN)/lint-imports
+	$(RUN)/ruff format --check .
+
+layers: $(VENV)/.test $(TREE)
+	PYTHONPATH=$(VENV)/tree $(RUN)/lint-imports
+
+types: $(VENV)/.test $(TREE)
+	$(RUN)/python -m tests.checks.mypy_allowance $(VENV)/tree
+
+javascript: $(VENV)/.test
+	$(RUN)/python -m pytest -q tests/javascript
+
+# Tests of the numerics, of whole jobs and of files that programs exchange are left to `make test`, and so are files of
+# tests that simulate many campaigns or run whole commands. The rest needs about 90 seconds of one core.
+FAST := tests/unit/project tests/unit/crowd tests/unit/labelling tests/unit/workspace
+check: lint javascript
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(RUN)/python -m pytest -q -n 2 --dist loadfile \
+		-m "not slow and not thorough and not postgres" $(FAST)
+
+coverage: $(VENV)/.test
+	$(PARALLEL) -q --cov --cov-report=term:skip-covered
+
+# A broken link or a name that does not exist fails the build. (With --quiet, MkDocs would not count warnings.)
+docs: $(VENV)/.docs $(TREE)
+	PYTHONPATH=$(VENV)/tree NO_MKDOCS_2_WARNING=1 $(RUN)/python -m mkdocs build --strict --config-file docs/config/mkdocs.yml
+	@echo "The documentation is in build/docs/index.html"
 
 clean:
 	rm -rf $(VENV)
