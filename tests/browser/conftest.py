@@ -290,6 +290,7 @@ def chromium():
     path = next((executable for name in CHROMIUM if (executable := shutil.which(name))), None)
     if path is None:
         pytest.skip("no Chromium on this machine (install the package `chromium`)")
+    sync_api.expect.set_options(timeout=PATIENCE)
     with sync_api.sync_playwright() as running:
         launched = running.chromium.launch(executable_path=path, args=FLAGS)
         yield launched

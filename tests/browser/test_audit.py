@@ -1,5 +1,7 @@
 """A check of bulk labels in a real browser: no key bounce certifies it, and what was seen is stored."""
 
+from playwright.sync_api import expect
+
 from benthoscope.engine.labelling.audits.sample import audits
 from benthoscope.engine.workspace import Workspace
 from benthoscope.engine.workspace.labels.events import standing
@@ -23,7 +25,8 @@ def test_a_bounced_enter_stores_no_check_and_a_real_one_tells_how_long_was_looke
     page.wait_for_timeout(1500)
     page.keyboard.press("Enter")
     page.get_by_text("not visible long enough").first.wait_for()
-    assert page.locator(".tiles").get_attribute("data-mode") == "check" and stored(folder) == []
+    expect(page.locator(".tiles")).to_have_attribute("data-mode", "check")
+    assert stored(folder) == []
     screenshot(page, "review-check")
     all_seen(page)
     screenshot(page, "review-check-seen")

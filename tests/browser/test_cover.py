@@ -2,6 +2,8 @@
 
 import re
 
+from playwright.sync_api import expect
+
 from benthoscope.engine.labelling.cover.report import cover_of
 from benthoscope.engine.workspace import Workspace
 from tests.browser.conftest import LAPTOP
@@ -49,7 +51,7 @@ def test_random_images_lead_from_a_range_to_an_estimate(tab, named):
     plot.locator(".stage[data-drawn]").wait_for()
     assert re.match(r"Cover of All dives: sand \d+ % \(", plot.get_attribute("aria-label"))
     assert "between" not in plot.get_attribute("aria-label")
-    assert "Each interval at 95 %" in page.locator("[data-told=sheet]").inner_text()
+    expect(page.locator("[data-told=sheet]")).to_contain_text("Each interval at 95 %")
     with Workspace.open(folder) as workspace:
         share = cover_of(workspace).rows[0].share
     assert share.estimate > 0.9 and share.draws == 50

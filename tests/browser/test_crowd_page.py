@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from PIL import Image, ImageDraw
+from playwright.sync_api import expect
 
 from benthoscope.engine.workspace import NewImage, Workspace
 from benthoscope.engine.workspace.crowd.records import CampaignSettings, NewTask
@@ -126,7 +127,7 @@ def test_consent_comes_first_and_the_words_of_the_one_who_asks_are_text(visit, a
 def test_practice_then_tasks_by_click_until_nothing_is_left(visit, asked):
     campaign = asked.campaign(tasks=2, practice=True)
     page = visit(campaign)
-    assert "Practice" in page.locator("#task-title").inner_text()
+    expect(page.locator("#task-title")).to_contain_text("Practice")
     for number in range(3):
         sort_all(page)
         assert groups_shown(page) == ["1", "2"] * 3
@@ -150,7 +151,7 @@ def test_digit_keys_arrows_and_undo_sort_without_a_mouse(visit, asked):
     assert groups_shown(page)[-1] == ""
     page.keyboard.press("4")
     page.keyboard.press("Enter")
-    assert page.locator("#large").is_visible()
+    expect(page.locator("#large")).to_be_visible()
     page.keyboard.press("2")
     page.keyboard.press("Escape")
     assert groups_shown(page)[-1] == "2"
@@ -162,7 +163,7 @@ def test_digit_keys_arrows_and_undo_sort_without_a_mouse(visit, asked):
 def test_a_picture_is_dragged_onto_a_group_and_a_new_group_added(visit, asked):
     page = visit(asked.campaign(tasks=1))
     page.get_by_role("button", name="New group").click()
-    assert page.locator("#groups .swatch").count() == 3
+    expect(page.locator("#groups .swatch")).to_have_count(3)
     source, target = page.locator(".picture").nth(2), page.locator("#groups .swatch").nth(2)
     start, end = source.bounding_box(), target.bounding_box()
     page.mouse.move(start["x"] + 40, start["y"] + 40)
@@ -181,9 +182,9 @@ def test_everything_is_told_to_screen_readers(visit, asked, screenshot):
     page.get_by_role("option", name="Image 1 of 6, in no group").wait_for()
     page.locator(".picture").first.click()
     first = page.get_by_role("option", name="Image 1 of 6, in group 1")
-    assert first.get_attribute("aria-selected") == "true"
-    assert page.get_by_role("radio", name="Group 1, 1 images").get_attribute("aria-checked") == "true"
-    assert page.get_by_role("button", name="Enlarge image 1").count() == 1
+    expect(first).to_have_attribute("aria-selected", "true")
+    expect(page.get_by_role("radio", name="Group 1, 1 images")).to_have_attribute("aria-checked", "true")
+    expect(page.get_by_role("button", name="Enlarge image 1")).to_have_count(1)
     unnamed = page.evaluate(
         "[...document.querySelectorAll('button, input, [role]')].filter((e) => "
         "!e.ariaLabel && !e.getAttribute('aria-label') && !e.innerText.trim() && !e.labels?.length "

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from playwright.sync_api import expect
 
 from benthoscope.engine.jobs import JobQueue, run_now
 from benthoscope.engine.workspace import Workspace
@@ -74,7 +75,7 @@ def test_a_selection_leads_to_a_form_that_keeps_its_words_until_the_campaign_is_
         number = next(number for number, name, _ in workspace.selections.list() if name == "forty")
     page = opened(tab, server, f"crowd?selection={number}")
     page.get_by_label("Name", exact=True).fill("answered")
-    assert page.get_by_label("Images", exact=True).input_value() == str(number)
+    expect(page.get_by_label("Images", exact=True)).to_have_value(str(number))
     page.get_by_text("40 images in 20 tasks, 60 answers").wait_for()
     page.get_by_role("button", name="Create campaign").click()
     page.get_by_text("there is already one called 'answered'").wait_for()
@@ -90,8 +91,8 @@ def test_what_the_crowd_said_is_looked_at_named_and_adopted(asked, tab, screensh
     page = opened(tab, server)
     page.locator(".clusters li").first.wait_for()
     page.locator("summary", has_text=f"{PEOPLE} people").click()
-    assert page.get_by_text("careless", exact=True).count() == 1
-    assert page.get_by_role("img", name="Clusters that person").count() == PEOPLE
+    expect(page.get_by_text("careless", exact=True)).to_have_count(1)
+    expect(page.get_by_role("img", name="Clusters that person")).to_have_count(PEOPLE)
     page.get_by_role("button", name="Show the plot of person 1", exact=True).click()
     page.locator("[data-plot=worker] .stage[data-drawn]").wait_for()
     page.get_by_role("heading", name="All careful raters agree").wait_for()
@@ -147,7 +148,7 @@ def test_a_clustering_that_goes_on_shows_how_far_it_is_and_can_be_stopped(asked,
         page = opened(tab, server)
         bar = page.get_by_role("progressbar", name="Cluster answers of answered")
         bar.wait_for()
-        assert bar.get_attribute("aria-valuenow") == "25"
+        expect(bar).to_have_attribute("aria-valuenow", "25")
         card = page.get_by_role("region", name="Clustering")
         card.get_by_text("4 dimensions · 25 of 100").wait_for()
         queue.note(job.id, done=50.0, message="5 dimensions")

@@ -6,6 +6,7 @@ import math
 import re
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser.conftest import LAPTOP, LARGE
 
@@ -124,7 +125,7 @@ def test_tiles_are_walked_selected_and_opened_by_keys(tab):
         page.keyboard.press(key)
     wait_told(page, "2 selected")
     page.locator(".tile[aria-selected=true]").nth(1).wait_for()
-    assert page.locator(".tile[aria-selected=true]").count() == 2
+    expect(page.locator(".tile[aria-selected=true]")).to_have_count(2)
     page.keyboard.press("Enter")
     viewer = page.get_by_role("dialog", name="Image")
     viewer.get_by_text("Dive").first.wait_for()
@@ -301,7 +302,7 @@ def test_a_right_click_and_shift_f10_open_the_menu_of_an_image(tab):
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     wait_told(page, "1 selected")
-    assert page.locator(".scroller").evaluate("scroller => scroller.matches(':focus')")
+    expect(page.locator(".scroller")).to_be_focused()
 
 
 def test_control_a_selects_the_gallery_and_shift_shows_what_a_click_would_select(tab):
@@ -319,11 +320,11 @@ def test_control_a_selects_the_gallery_and_shift_shows_what_a_click_would_select
         page.wait_for_timeout(300)
         if page.locator(".tile.inrange").count() == 5:
             break
-    assert page.locator(".tile.inrange").count() == 5
+    expect(page.locator(".tile.inrange")).to_have_count(5)
     page.locator(".gallery .tile").nth(4).click()
     page.keyboard.up("Shift")
     wait_told(page, "5 selected")
-    assert page.locator(".tile.inrange").count() == 0
+    expect(page.locator(".tile.inrange")).to_have_count(0)
 
 
 def test_a_card_beside_the_pointer_tells_about_the_image(tab):
@@ -364,7 +365,7 @@ def test_a_view_is_saved_restored_and_deleted(tab, own_server):
 def test_the_controls_of_explore_have_a_name_and_room_for_it(tab, width):
     page = opened(tab, size={"width": width, "height": 768})
     for name in ("Run", "Colour", "Labels", "Sort by", "Group by", "Projection", "Images", "Order", "Show"):
-        assert page.locator(".caption", has_text=re.compile(f"^{name}$")).first.is_visible(), name
+        expect(page.locator(".caption", has_text=re.compile(f"^{name}$")).first, name).to_be_visible()
     widths = [box.bounding_box()["width"] for box in page.locator("select:visible").all()]
     assert min(widths) >= 76, widths
 
@@ -381,7 +382,7 @@ def test_the_tour_is_walked_by_keys_and_closed_for_ever(tab):
     tour.get_by_role("button", name="Do not show again").click()
     page.reload()
     page.locator(".cards .card").first.wait_for()
-    assert not tour.is_visible()
+    expect(tour).to_be_hidden()
     page.get_by_role("button", name="More commands on the selection").click()
     page.get_by_role("button", name="Show the tour").click()
     tour.get_by_text("1 of 5").wait_for()

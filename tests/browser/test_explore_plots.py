@@ -6,6 +6,7 @@ from pathlib import Path
 
 import httpx
 from PIL import Image as Picture
+from playwright.sync_api import expect
 
 from tests.browser.conftest import LAPTOP, LARGE
 from tests.browser.test_explore import TOLD, number, opened, until, wait_told
@@ -30,7 +31,7 @@ def test_the_legend_shows_only_the_clusters_that_a_person_chooses(tab):
     entries.nth(0).focus()
     page.keyboard.press("Shift+Enter")
     assert until(page, lambda: shown(page), lambda found: found == sizes[0] + sizes[1])
-    assert entries.nth(0).get_attribute("aria-pressed") == "true"
+    expect(entries.nth(0)).to_have_attribute("aria-pressed", "true")
     page.keyboard.press("End")
     assert entries.last.evaluate("(entry) => entry === entry.getRootNode().activeElement")
     legend.get_by_role("button", name="All").click()
@@ -40,7 +41,7 @@ def test_the_legend_shows_only_the_clusters_that_a_person_chooses(tab):
 def test_the_legend_of_a_laptop_opens_beside_the_points_and_stays_open(tab):
     page = opened(tab, size=LAPTOP)
     stage, legend = page.locator(".pane.embedding .plane .stage"), page.locator(".pane.embedding .plotlegend")
-    assert not legend.is_visible()
+    expect(legend).to_be_hidden()
     page.locator(".pane.embedding [data-choice=legend]").click()
     points, beside = stage.bounding_box(), legend.bounding_box()
     assert points["x"] + points["width"] <= beside["x"] and points["width"] > 150
@@ -87,7 +88,7 @@ def test_tracks_join_the_images_of_a_dive_until_they_are_switched_off(tab):
     assert until(page, lambda: page.evaluate(drawn), lambda count: count > 10)
     toggle = page.get_by_role("button", name="Join the images of a dive in order of time")
     toggle.click()
-    assert toggle.get_attribute("aria-pressed") == "false"
+    expect(toggle).to_have_attribute("aria-pressed", "false")
     until(page, lambda: page.evaluate(drawn), lambda count: count == 0)
 
 
@@ -117,7 +118,7 @@ def test_a_selection_sent_by_another_page_opens_with_a_way_back(tab, server):
     page.locator(".gallery[data-length='3']").wait_for()
     page.get_by_role("button", name="3 selected: Three images").click()
     page.locator(TOLD).filter(has_text="images").wait_for()
-    assert page.get_by_role("link", name="Back to Labels").count() == 0
+    expect(page.get_by_role("link", name="Back to Labels")).to_have_count(0)
     page.go_back()
     page.get_by_role("link", name="Back to Labels").click()
     page.wait_for_url("**/labels?part=cover")

@@ -1,6 +1,7 @@
 """The first label on every page: no name and no term exist yet, and nothing is refused."""
 
 import pytest
+from playwright.sync_api import expect
 
 from benthoscope.engine.workspace import Workspace
 from tests.browser.conftest import start_server
@@ -50,12 +51,12 @@ def test_review_can_be_used_first(own_server, folder, tab, screenshot):
     page.keyboard.press("Enter")  # no term yet: the field gets the focus, nothing is refused
     create(page, "Sea fans")
     page.locator(".chosen .chip.on").filter(has_text="Sea fans").wait_for()
-    assert page.get_by_role("button", name="Use CATAMI").count() == 0
+    expect(page.get_by_role("button", name="Use CATAMI")).to_have_count(0)
     page.keyboard.press("Enter")
     dialog = page.get_by_role("dialog", name="Name needed")
     dialog.wait_for()
     screenshot(page, "review-name")
-    assert dialog.get_by_role("heading", name="Enter your name").is_visible()
+    expect(dialog.get_by_role("heading", name="Enter your name")).to_be_visible()
     assert page.evaluate(f"{LAYOUT}.overflows()") == [] and page.evaluate(f"{LAYOUT}.values()") == []
     assert page.get_by_role("alert").count() == 0 and events(folder) == []
     enter_name(page)

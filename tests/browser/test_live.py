@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from playwright.sync_api import expect
 
 from benthoscope.engine.jobs.live.simulation import images_of_folder, replay
 
@@ -52,4 +53,4 @@ def test_a_simulated_dive_from_the_form_to_the_run(tab, blank, campaign, tmp_pat
     page.get_by_role("button", name="Really finish?").click()
     page.get_by_text("The dive is finished.").wait_for(timeout=180_000)
     assert page.get_by_role("link", name="Open the run").get_attribute("href").startswith("/explore?run=")
-    assert page.get_by_text(f"{IMAGES}", exact=True).first.is_visible()
+    expect(page.get_by_text(f"{IMAGES}", exact=True).first).to_be_visible()

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
+from playwright.sync_api import expect
 
 from benthoscope.engine.workspace.labels.parts import part_act
 from benthoscope.engine.workspace.labels.vocabularies import NewTerm
@@ -198,7 +199,7 @@ def test_without_objects_the_page_leads_to_the_form_that_explains_the_questions(
     page.get_by_role("link", name="Cluster objects and scenes").click()
     form = page.get_by_role("dialog", name="Cluster images")
     form.locator("input[value=mcm]").wait_for()
-    assert form.locator("input[value=mcm]").is_checked()
+    expect(form.locator("input[value=mcm]")).to_be_checked()
     form.get_by_text("segments features are computed first").wait_for()
     form.locator("input[value=gmc]").check()
     form.get_by_text("segments features are computed first").wait_for(state="hidden")

@@ -1,6 +1,7 @@
 """Review in a real browser: a campaign named by the keyboard, undone after a restart, by two people at once."""
 
 import pytest
+from playwright.sync_api import expect
 
 from benthoscope.engine.workspace import Workspace
 from benthoscope.engine.workspace.labels.vocabularies import NewTerm
@@ -72,7 +73,7 @@ def test_what_is_clicked_is_left_out_and_named_at_once(named, tab):
     tiles = page.locator(".tile")
     tiles.nth(0).click()
     tiles.nth(2).click(modifiers=["Shift"])
-    assert page.locator(".tile.marked").count() == 3
+    expect(page.locator(".tile.marked")).to_have_count(3)
     page.keyboard.press("e")
     page.locator("[data-told=labelled]").filter(has_text="3").wait_for()
     choose(page, "rubble")
@@ -112,22 +113,22 @@ def test_a_list_is_extended_with_f_and_j(named, tab, screenshot):
 
 def test_four_commands_are_visible_and_the_menu_has_the_others(named, tab):
     page = review(tab, named[0])
-    assert page.locator(".toolbar .verbs button:visible").count() == 4
+    expect(page.locator(".toolbar .verbs button:visible")).to_have_count(4)
     page.get_by_role("button", name="More").focus()
     page.keyboard.press("Enter")
     page.get_by_role("menuitem", name="Split in two").wait_for()
     for _ in range(3):
         page.keyboard.press("ArrowDown")
-    assert page.get_by_role("menuitem", name="Mark as a duplicate").evaluate("one => one.matches(':focus')")
+    expect(page.get_by_role("menuitem", name="Mark as a duplicate")).to_be_focused()
     page.keyboard.press("Escape")
     page.get_by_role("menuitem", name="Split in two").wait_for(state="hidden")
-    assert page.get_by_role("button", name="More").evaluate("one => one.matches(':focus')")
+    expect(page.get_by_role("button", name="More")).to_be_focused()
     page.get_by_role("button", name="More").click()
     page.get_by_role("menuitem", name="Plot with a lasso").click()
     page.locator(".plane:not([hidden])").wait_for()
     page.keyboard.press("o")
     page.locator(".single:not([hidden])").wait_for()
-    assert page.locator(".toolbar .verbs button:visible").count() == 4
+    expect(page.locator(".toolbar .verbs button:visible")).to_have_count(4)
 
 
 def test_a_reload_shows_the_same_page_with_tiles_of_the_same_size(named, tab):

@@ -41,7 +41,7 @@ def test_topics_are_found_by_a_job_and_new_images_added(opened, reef):
     dialog.get_by_label("Topics", exact=True).fill("3")
     dialog.get_by_role("button", name="Find topics").click()
     page.locator(".topic .near img").first.wait_for()
-    assert page.locator(".topic").count() == 3
+    expect(page.locator(".topic")).to_have_count(3)
     add_image(reef, "east", described=True)
     page.reload()
     page.get_by_role("button", name="Add 1 image").click()
@@ -50,7 +50,7 @@ def test_topics_are_found_by_a_job_and_new_images_added(opened, reef):
     dialog.get_by_role("button", name="Add images").click()
     page.get_by_text("Added 1 image of east. Kinds of patches in use:").wait_for()
     page.get_by_text("3 topics of 100 patches in 25 images").wait_for()
-    assert page.get_by_role("button", name="Add 1 image").count() == 0
+    expect(page.get_by_role("button", name="Add 1 image")).to_have_count(0)
 
 
 def test_topics_are_named_seen_over_an_image_and_searched(opened, reef):
@@ -84,7 +84,8 @@ def test_topics_are_named_seen_over_an_image_and_searched(opened, reef):
     page.keyboard.up("Shift")
     page.get_by_text("Images with the topics of a region of image").wait_for()
     page.locator(".viewer[open]").wait_for(state="hidden")
-    assert "region=" in page.url and page.locator(".match").count() == 24
+    assert "region=" in page.url
+    expect(page.locator(".match")).to_have_count(24)
     page.get_by_label("Mixture of topics").fill("1: 75 %")
     page.get_by_role("button", name="Find", exact=True).click()
     expect(page.get_by_label("Share of Topic 1")).to_have_value("75")
