@@ -56,10 +56,16 @@ PARALLEL := $(RUN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope
 # Browser tests run after the others: beside tests that keep all cores busy they would mostly wait. BROWSERS says how many
 # run at once; each has a browser and servers of its own.
 # Types are left to `make lint`: their number depends on the version of Python.
+#
+# Tests that fail (exit code 1) are tried once more, one at a time, and both results are printed. A test that fails twice
+# fails the run. A test that passes only then depends on the load of the machine and needs a repair.
+BROWSER := $(RUN)/python -m pytest -n $(BROWSERS) --dist loadfile --no-loadscope-reorder -m browser tests/browser
+AGAIN := { [ $$? -eq 1 ] && echo "Second try of the tests that failed, one at a time:" && \
+	$(RUN)/python -m pytest --last-failed --last-failed-no-failures none; }
 test: layers
 	$(RUN)/ruff check .
-	$(PARALLEL)
-	$(RUN)/python -m pytest -n $(BROWSERS) --dist loadfile --no-loadscope-reorder -m browser tests/browser
+	$(PARALLEL) || $(AGAIN)
+	$(BROWSER) || $(AGAIN)
 
 bench: $(VENV)/.test
 	$(RUN)/python -m tests.benchmarks $(ONLY)
