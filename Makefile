@@ -6,6 +6,8 @@ RUN := $(VENV)/bin
 WORKERS ?= auto
 BROWSERS ?= 2
 TREE := $(VENV)/tree/benthoscope
+# Compiled modules are kept: the tests start hundreds of processes, and each would compile the program again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test bench check lint layers types javascript coverage docs clean
 
