@@ -32,7 +32,7 @@ from tests.browser import server_forks
 
 ROOT = Path(__file__).parents[2]
 ARTEFACTS = ROOT / "test-artefacts"
-# The shell is the same browser without windows: it opens a page with about a third less CPU time.
+# The shell is the same browser without windows: it opens a page with about a quarter less CPU time.
 CHROMIUM = (
     "chromium-headless-shell",
     "chromium",
