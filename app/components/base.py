@@ -12,9 +12,10 @@ from panel.custom import JSComponent
 
 ASSETS = files("benthoscope.assets")
 # The module is fetched from the server of the page, because relative imports do not work in a blob.
+# assets/js/core/panel_gaps.js makes `importModule`.
 LOADER = """
 export async function render(context) {{
-  const part = await import(new URL("{url}", document.baseURI).href)
+  const part = await window.importModule(new URL("{url}", document.baseURI).href)
   return part.render(context)
 }}
 """
@@ -22,7 +23,7 @@ export async function render(context) {{
 PART_LOADER = """
 export async function render(context) {{
   try {{
-    const part = await import(new URL("{url}", document.baseURI).href)
+    const part = await window.importModule(new URL("{url}", document.baseURI).href)
     return part.render(context)
   }} finally {{
     requestAnimationFrame(() => {{ document.documentElement.dataset.drawn = "" }})

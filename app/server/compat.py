@@ -7,11 +7,12 @@ the installed versions are not the checked ones.
 import logging
 import sys
 import threading
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial, wraps
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlsplit
 
 import panel as pn
 import panel.io.document
@@ -24,10 +25,15 @@ from bokeh_fastapi.handler import WSHandler
 from cachetools import LRUCache
 from panel.io.resources import Resources
 from panel.io.server import ComponentResourceHandler
+from panel.models.tabulator import DataTabulator
 from panel.util import edit_readonly, parse_query
 from starlette.websockets import WebSocketState
 from tornado.web import HTTPError
 
+from benthoscope.app.components.base import module_url
+
+UNUSED_FILES = frozenset({"material-icons.css", "luxon.min.js", "bokeh-gl.min.js"})  # dates in tables; plots by WebGL
+TABLE_FILES = frozenset({"tabulator.min.js", "tabulator_materialize.min.css"})
 REMEMBERED_FILES = 32  # lists: one for each type of file and number of loaded modules
 log = logging.getLogger(__name__)
 
@@ -143,6 +149,35 @@ def _is_dropped(event: DocumentChangedEvent) -> bool:
 def _is_received(doc: Document) -> bool:
     session = getattr(doc.session_context, "session", None)
     return bool(session is not None and session._subscribed_connections)
+
+
+def leave_out_unused_files() -> None:
+    """Leave out files that the page does not use. `material-icons.css` makes the text wait for its font: it lists the
+    fonts of other alphabets without their letters, so that the browser loads them all, one after another. Another style
+    sheet has the fonts and icons of pages."""
+    owner: Any = Resources  # a method of it is replaced
+    original = owner.adjust_paths
+    if hasattr(original, "__wrapped__"):
+        return
+
+    @wraps(original)
+    def adjust_paths(self: Resources, resources: Iterable[Any]) -> list[str]:
+        unused = UNUSED_FILES if _has_table(pn.state.curdoc) else UNUSED_FILES | TABLE_FILES
+        used = [file for file in resources if PurePosixPath(urlsplit(str(file)).path).name not in unused]
+        paths: list[str] = original(self, used)
+        return paths
+
+    owner.adjust_paths = adjust_paths
+
+
+def _has_table(document: Document | None) -> bool:
+    """Whether the page has a table; pages make theirs when they are opened. Without a page, there may be one."""
+    return document is None or any(isinstance(model, DataTabulator) for model in document.models)
+
+
+def close_gaps_in_browser() -> None:
+    """Load a module into every page before its components are made. It says which gaps of Panel it closes."""
+    pn.config.js_modules = {**pn.config.js_modules, "panel_gaps": module_url("core/panel_gaps")}
 
 
 def follow_websockets() -> None:

@@ -26,6 +26,8 @@ def mount_pages(api: FastAPI, app: AppState, *, threads: int, secret: bytes, lin
     compat.serve_loaded_resources_only()
     keep_order(threads)
     pn.extension(notifications=False)  # Panel's notifications would keep every session in memory
+    compat.close_gaps_in_browser()
+    compat.leave_out_unused_files()
     pages: dict[str, Any] = {f"/{page.slug}": _opener(page, app) for page in PAGES}
     titles = {f"/{page.slug}": f"{page.title} · {app.workspace.name}" for page in PAGES}
     add_applications(

@@ -28,6 +28,7 @@ TREE = "BENTHOSCOPE_TREE"
 PAGES = ("learn", "runs", "labels?part=cover", "dive?dive=2")
 REPEATS = 2
 SERVE = "import sys; from benthoscope.app.cli import main; sys.argv[0] = 'benthoscope'; main()"
+KEYS = re.compile("Keyboard shortcuts|Keyboard map")  # the second is the name in older versions
 SKELETONS = ".plot-frame .stage.waiting"
 LONGEST = 60_000  # milliseconds
 
@@ -99,12 +100,12 @@ def _load(browser: Any, process: psutil.Process, address: str, page_address: str
     tools.on("Network.webSocketFrameReceived", lambda event: frames.append(len(event["response"]["payloadData"])))
     before, browser_before = _cpu(process), _browser_cpu()
     page.goto(page_address)
-    page.get_by_role("button", name="Keyboard shortcuts").wait_for()
-    first = _browser_cpu() - browser_before
+    page.get_by_role("button", name=KEYS).wait_for()
+    first = _since(browser_before)
     page.wait_for_load_state("networkidle")
     page.wait_for_timeout(1000)
     _wait_for_plots(page)
-    complete = _browser_cpu() - browser_before
+    complete = _since(browser_before)
     load = Load(
         sum(sizes.get(request, 0) for request in plots) / 1000,
         (sum(sizes.values()) + sum(frames)) / 1000,
@@ -131,13 +132,19 @@ def _wait_for_plots(page: Page) -> None:
     page.wait_for_timeout(500)
 
 
-def _browser_cpu() -> float:
-    """CPU seconds of all processes of the browser. Chromium's own durations of tasks grow when other programs run."""
-    total = 0.0
+def _browser_cpu() -> dict[int, float]:
+    """CPU seconds of each process of the browser. Chromium's own durations of tasks grow when other programs run."""
+    seconds = {}
     for process in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.Error):
-            total += _cpu(process) if "chrom" in process.name() else 0
-    return total
+            if "chrom" in process.name():
+                seconds[process.pid] = _cpu(process)
+    return seconds
+
+
+def _since(before: dict[int, float]) -> float:
+    """CPU seconds since then. The process of the page before ends some time after it; its past is not subtracted."""
+    return sum(seconds - before.get(process, 0) for process, seconds in _browser_cpu().items())
 
 
 def _cpu(process: psutil.Process) -> float:

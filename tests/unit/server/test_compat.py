@@ -19,7 +19,7 @@ from bokeh_fastapi.handler import WSHandler
 from panel.io.document import hold
 from panel.io.resources import Resources
 from panel.io.server import ComponentResourceHandler
-from panel.io.state import _state
+from panel.io.state import _state, set_curdoc
 from panel.util import parse_query
 from tornado.web import HTTPError
 
@@ -28,6 +28,7 @@ from benthoscope.app.server.compat import (
     CHECKED,
     LoadedResources,
     follow_websockets,
+    leave_out_unused_files,
     release_busy,
     remember_component_files,
     send_changes_while_a_page_opens,
@@ -198,3 +199,38 @@ def test_changes_are_sent_while_a_page_opens(monkeypatch):
     send_changes_while_a_page_opens()
     assert changes_sent({"a browser"}) == ["new"]
     assert changes_sent(set()) == []  # the page will be sent with the change
+
+
+PANEL = Path(pn.__file__).parent
+
+
+def test_upstream_still_waits_without_a_pause_until_a_table_can_be_drawn():
+    source = (PANEL / "models" / "tabulator.ts").read_text(encoding="utf-8")
+    waiting = source.partition("async _flush_resize_when_root_ready")[2].partition("_resize_redraw()")[0]
+    assert "await defer()" in waiting
+
+
+def test_upstream_still_imports_modules_as_blobs():
+    assert '"shimMode": true' in (PANEL / "_templates" / "js_resources.html").read_text(encoding="utf-8")
+
+
+def test_upstream_still_lists_fonts_of_other_alphabets_without_their_letters():
+    styles = (Path(pmui.__file__).parent / "dist" / "material-icons.css").read_text(encoding="utf-8")
+    greek = next(rule for rule in styles.split("}") if "roboto-greek-400" in rule)
+    assert "unicode-range" not in greek
+
+
+def test_pages_without_a_table_leave_out_the_library_of_tables(monkeypatch):
+    monkeypatch.setattr(Resources, "adjust_paths", inspect.unwrap(Resources.adjust_paths))
+    leave_out_unused_files()
+    library = "static/extensions/panel/bundled/datatabulator/tabulator-tables@6.4.0/dist/js/tabulator.min.js"
+    files = ["static/js/bokeh.min.js?v=1", "static/js/bokeh-gl.min.js?v=1", library]
+
+    def files_of(root):
+        document = Document()
+        document.add_root(root.get_root(document))
+        with set_curdoc(document):
+            return Resources(mode="server").adjust_paths(files)
+
+    assert files_of(pn.Column()) == files[:1]
+    assert files_of(pn.Column(pn.widgets.Tabulator())) == [files[0], library]

@@ -1,0 +1,75 @@
+"""What a browser does while a page opens: nothing twice, and nothing that the page does not need."""
+
+import pytest
+
+COUNT_MESSAGES = """
+window.messages = 0
+const post = MessagePort.prototype.postMessage
+MessagePort.prototype.postMessage = function (...values) { window.messages += 1; return post.apply(this, values) }
+"""
+FRAMES = """() => new Promise((resolve) => {
+  let left = 30
+  const next = () => (left-- ? requestAnimationFrame(next) : resolve())
+  next()
+})"""
+LOADED = (
+    "performance.getEntriesByType('resource').map(({name, initiatorType}) => [new URL(name).pathname, initiatorType])"
+)
+ANIMATIONS = """() => {
+  delete document.documentElement.dataset.drawn
+  const names = ["::before", "::after"].map((part) => getComputedStyle(document.body, part).animationName)
+  document.documentElement.dataset.drawn = ""
+  return names
+}"""
+
+
+def loaded(page):
+    page.wait_for_load_state("networkidle")
+    return page.evaluate(LOADED)
+
+
+def test_a_page_in_latin_letters_loads_no_other_alphabet(tab):
+    fonts = [path for path, _ in loaded(tab("learn")) if "/roboto-" in path]
+    assert fonts
+    assert all("/roboto-latin-" in path for path in fonts)
+
+
+def test_the_browser_imports_our_modules_itself(tab):
+    modules = {
+        path: kind for path, kind in loaded(tab("learn")) if path.startswith("/assets/") and path.endswith(".js")
+    }
+    assert set(modules.values()) == {"script"}, "a module that was fetched as text is compiled on every page"
+
+
+@pytest.mark.parametrize(("slug", "is_there"), [("learn", False), ("runs", True)])
+def test_only_pages_with_tables_load_the_library_of_tables(tab, slug, is_there):
+    assert any(path.endswith("/tabulator.min.js") for path, _ in loaded(tab(slug))) == is_there
+
+
+def test_a_table_that_waits_for_its_styles_leaves_the_browser_idle(chromium, contexts, server):
+    context = chromium.new_context()
+    contexts.append(context)
+    context.add_init_script(COUNT_MESSAGES)
+    page = context.new_page()
+    waiting, is_held = [], True
+
+    def hold(route):
+        if is_held:
+            waiting.append(route)
+        else:
+            route.continue_()
+
+    page.route("**/css/table.css*", hold)
+    page.goto(server.address.replace("/?", "/runs?"))
+    page.get_by_role("button", name="Keyboard shortcuts").wait_for()
+    page.evaluate(FRAMES)
+    assert waiting
+    is_held = False
+    for route in waiting:
+        route.continue_()
+    page.get_by_role("button", name="First look").first.wait_for()
+    assert page.evaluate("window.messages") < 500  # thousands if the table asks as often as it can
+
+
+def test_grey_blocks_do_not_move_while_a_page_opens(tab):
+    assert tab("learn").evaluate(ANIMATIONS) == ["none", "none"]
