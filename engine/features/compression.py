@@ -40,18 +40,22 @@ class LinearProjection:
 
 @dataclass(frozen=True)
 class PrincipalAxes:
-    """The `dimension` directions with the largest variance. Whitened rows have unit variance along each."""
+    """The `dimension` directions with the largest variance. Whitened rows have unit variance along each.
+
+    The `further` next directions are learned as well. Classifiers use them, clusterings do not.
+    """
 
     dimension: int = 32
     whiten: bool = False
     passes: int = 4  # passes over the rows, if there are more than EXACT_UP_TO columns
     oversampling: int = 16
+    further: int = 0
 
     def fit(self, blocks: Blocks, *, rng: np.random.Generator, on_step: OnStep = ignore) -> LinearProjection:
         """Fit with one block in memory, and either the covariance matrix or, above EXACT_UP_TO columns, a few numbers
         per column. Reads the blocks twice, or 1 + `passes` times."""
         count, centre, width = _mean(blocks)
-        keep = min(self.dimension, width, max(1, count - 1))
+        keep = min(self.dimension + self.further, width, max(1, count - 1))
         if width <= EXACT_UP_TO:
             spectrum, axes = np.linalg.eigh(_covariance(blocks, centre, count))
             spectrum, axes = spectrum[::-1][:keep], axes[:, ::-1][:, :keep]

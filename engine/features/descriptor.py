@@ -79,7 +79,8 @@ BLOCK = 256  # rows projected at a time: 22 MB for the longest descriptor
 
 @dataclass(frozen=True)
 class Projected:
-    """A descriptor followed by a projection. `describe` returns the projected vectors, `raw` the long ones."""
+    """A descriptor followed by a projection. `describe` returns the projected vectors. `describe_further` returns them
+    with the further columns of the projection, which are for classifiers."""
 
     base: Descriptor
     reducer: PrincipalAxes | RandomProjection
@@ -103,7 +104,13 @@ class Projected:
 
     @property
     def width(self) -> int:
-        return self.reducer.dimension if self.projection is None else self.projection.width
+        width = self.reducer.dimension
+        return width if self.projection is None else min(width, self.projection.width)
+
+    @property
+    def further(self) -> int:
+        """Return the number of further columns; 0 before training."""
+        return 0 if self.projection is None else self.projection.width - self.width
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -130,6 +137,13 @@ class Projected:
         return replace(self, base=base, projection=self.reducer.fit(lambda: blocks(rows), rng=rng, on_step=on_step))
 
     def describe(self, image: np.ndarray) -> np.ndarray | Segments:
+        described = self.describe_further(image)
+        if isinstance(described, Segments):
+            return replace(described, vectors=described.vectors[:, : self.width])
+        return described[..., : self.width]
+
+    def describe_further(self, image: np.ndarray) -> np.ndarray | Segments:
+        """Return the projected vectors with their further columns."""
         return self.shortened(self.base.describe(image))
 
     def shortened(self, described: np.ndarray | Segments) -> np.ndarray | Segments:
@@ -139,6 +153,11 @@ class Projected:
         if isinstance(described, Segments):
             return replace(described, vectors=projection(described.vectors))
         return projection(described)
+
+
+def all_columns(descriptor: Descriptor, image: np.ndarray) -> np.ndarray | Segments:
+    """Describe an image by all columns that a feature set stores: those of `describe`, and further ones if any."""
+    return descriptor.describe_further(image) if isinstance(descriptor, Projected) else descriptor.describe(image)
 
 
 def long_rows(described: np.ndarray | Segments) -> np.ndarray:

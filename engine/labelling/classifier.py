@@ -1,6 +1,7 @@
 """The model of the suggestions: a calibrated classifier of few labels, many unlabelled images and their clusters.
 
-Its input for each image is a shortened descriptor and the cluster memberships.
+Its input for each image is its descriptor. Clusters say which images are like labelled ones, and are no input: their
+boundaries cross those of the terms.
 """
 
 from collections.abc import Sequence
@@ -17,14 +18,11 @@ from benthoscope.engine.labelling.row_map import RowMap, learned_map
 from benthoscope.engine.problems import fail
 from benthoscope.engine.progress import OnStep, Progress, ignore
 
-WIDTH = 64  # columns of a descriptor that are used; with few labels, more columns cost time and do not help
-MEMBERSHIP = 0.7  # weight of memberships; descriptors have a mean squared norm of one
-
 
 @dataclass(frozen=True)
 class Inputs:
     """`rows` (N, D') float32, computed once for many fits; `clusters` (N,) the cluster of each image. `row_map` gives
-    the first columns of images from other workspaces."""
+    the rows of images from other workspaces."""
 
     rows: np.ndarray
     clusters: np.ndarray
@@ -36,19 +34,6 @@ class Inputs:
     @property
     def n_clusters(self) -> int:
         return int(self.clusters.max(initial=0)) + 1
-
-    def rows_of_others(self, X: np.ndarray) -> np.ndarray:
-        """Return rows (n, D') for descriptors (n, D) of images from other workspaces. Each gets the membership of the
-        nearest cluster: without memberships, a few own labels would decide alone for whole clusters."""
-        rows = self.row_map(X)
-        width = self.rows.shape[1] - rows.shape[1]
-        if not width or not len(rows):
-            return rows
-        leading = np.ascontiguousarray(self.rows[:, : rows.shape[1]])
-        means = means_of_clusters(leading, self.clusters, width)
-        empty = np.bincount(self.clusters, minlength=width)[:width] == 0
-        far = (means**2).sum(1) - 2 * rows @ means.T + np.where(empty, np.inf, 0.0)
-        return np.hstack([rows, MEMBERSHIP * np.eye(width, dtype=np.float32)[far.argmin(1)]])
 
     def familiarity(self) -> np.ndarray:
         """Return how typical each image is (N,): minus its squared distance to the mean of its cluster."""
@@ -67,27 +52,13 @@ def means_of_clusters(rows: np.ndarray, clusters: np.ndarray, count: int) -> np.
     return means
 
 
-def inputs(
-    X: np.ndarray,
-    clusters: np.ndarray | None = None,
-    memberships: np.ndarray | None = None,
-    *,
-    width: int = WIDTH,
-    rng: np.random.Generator,
-) -> Inputs:
-    """Create the inputs from descriptors X (N, D), with the clusters (N,) or memberships (N, K) of a run as additional
-    columns."""
-    N = len(X)
-    if memberships is None and clusters is not None:
-        memberships = np.eye(int(np.max(clusters)) + 1, dtype=np.float32)[clusters]
-    if memberships is not None and len(memberships) != N:
-        raise fail("clusters", f"there are {len(memberships)} for {N} images", "use a run of this feature set")
-    row_map, scaled = learned_map(X, width, rng)
-    if memberships is None:
-        return Inputs(scaled, np.zeros(N, np.int64), row_map)
-    owned = np.asarray(memberships, np.float32)
-    named = owned.argmax(1) if clusters is None else np.asarray(clusters)
-    return Inputs(np.hstack([scaled, MEMBERSHIP * owned]), named.astype(np.int64), row_map)
+def inputs(X: np.ndarray, clusters: np.ndarray | None = None, *, rng: np.random.Generator) -> Inputs:
+    """Create the inputs from descriptors X (N, D), with the clusters (N,) of a run."""
+    if clusters is not None and len(clusters) != len(X):
+        raise fail("clusters", f"there are {len(clusters)} for {len(X)} images", "use a run of this feature set")
+    row_map, rows = learned_map(X, rng)
+    of_image = np.zeros(len(X), np.int64) if clusters is None else np.asarray(clusters).astype(np.int64)
+    return Inputs(rows, of_image, row_map)
 
 
 ENOUGH = 4_000  # largest number of labels used, because thousands of labels from one bulk event add little

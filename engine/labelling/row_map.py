@@ -12,6 +12,8 @@ from benthoscope.engine.discriminative.validation import Scale, overall
 LEARN_FROM = 5_000  # rows used to compute the principal axes
 LANDMARKS = 400  # images whose kernel values form the columns for curved boundaries
 CURVED = 128  # number of these columns; they improve the accuracy by two to four percentage points
+SHORT = 64  # columns up to which boundaries are curved; longer descriptors are separated as well by linear ones
+WIDTH = 256  # columns of a long descriptor that are used; more cost time and do not help
 ROWS_AT_ONCE = 16_384
 
 
@@ -51,34 +53,42 @@ class KernelColumns:
 
 @dataclass(frozen=True)
 class RowMap:
-    """Principal columns, kernel columns, and a scale."""
+    """Principal columns, for short descriptors kernel columns of them, and a scale."""
 
     principal: PrincipalColumns
-    curved: KernelColumns
+    curved: KernelColumns | None
     scale: Scale
+
+    @property
+    def width(self) -> int:
+        """Return the number of columns of the descriptors."""
+        axes = self.principal.axes
+        return len(self.principal.offset) if axes is None else len(axes)
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """Return the rows (n, r) float32 of descriptors (n, D)."""
-        return self.scale(self.curved(self.principal(X)))
+        columns = self.principal(X)
+        return self.scale(columns if self.curved is None else self.curved(columns))
 
 
-def learned_map(X: np.ndarray, width: int, rng: np.random.Generator) -> tuple[RowMap, np.ndarray]:
+def learned_map(X: np.ndarray, rng: np.random.Generator) -> tuple[RowMap, np.ndarray]:
     """Return the map learned from descriptors X (N, D), and the rows it gives them (N, r)."""
-    principal = _principal_columns(X, width, rng)
-    short = principal(X)
-    curved = _kernel_columns(short, rng)
-    bent = curved(short)
-    scale = overall(bent)
-    return RowMap(principal, curved, scale), scale(bent)
+    principal = _principal_columns(X, rng)
+    columns, curved = principal(X), None
+    if X.shape[1] <= SHORT:
+        curved = _kernel_columns(columns, rng)
+        columns = curved(columns)
+    scale = overall(columns)
+    return RowMap(principal, curved, scale), scale(columns)
 
 
-def _principal_columns(X: np.ndarray, width: int, rng: np.random.Generator) -> PrincipalColumns:
-    if X.shape[1] <= width:
+def _principal_columns(X: np.ndarray, rng: np.random.Generator) -> PrincipalColumns:
+    if X.shape[1] <= WIDTH:
         return PrincipalColumns(np.zeros(X.shape[1], np.float32), None)
     sample = np.sort(rng.choice(len(X), min(LEARN_FROM, len(X)), replace=False))
     rows = np.asarray(X[sample], np.float64)
     mean = rows.mean(0)
-    axes = np.linalg.eigh((rows - mean).T @ (rows - mean))[1][:, ::-1][:, :width].astype(np.float32)
+    axes = np.linalg.eigh((rows - mean).T @ (rows - mean))[1][:, ::-1][:, :WIDTH].astype(np.float32)
     return PrincipalColumns(mean.astype(np.float32) @ axes, axes)
 
 

@@ -64,7 +64,7 @@ def material(
     ids = np.asarray(feature_set.image_ids)
     group_of = workspace.library.columns("id", "group_id", "taken_at")
     included = np.isin(ids, group_of["id"]) & ~np.isin(ids, workspace.stale_images(feature_set))
-    X, ids = (np.asarray(feature_set.X), ids) if included.all() else (feature_set.X[included], ids[included])
+    X, ids = feature_set.learning_rows(slice(None) if included.all() else np.flatnonzero(included)), ids[included]
     at = np.searchsorted(group_of["id"], ids)
     groups, times = group_of["group_id"][at], group_of["taken_at"][at]
     clusters = _clusters(run, ids) if run and run.features == name else None

@@ -6,6 +6,7 @@
     features/deep.1f3a/offsets.npy   (images + 1,), for segments only: rows of image i are [o[i], o[i+1])
     features/deep.1f3a/checks.npy    (images,) checksums, compared when rows are read; see feature_checks
     features/deep.1f3a/contents.npy  (images,) the beginning of the SHA-256 of each file when it was described
+    features/deep.1f3a/further.npy   (n, further) float16, more columns for classifiers, for descriptors that have them
     features/deep.1f3a/sidecar.json  a copy of the sidecar
 
 After rows were replaced, the files of the next generation are called rows.2.npy and so on. The sidecar names the valid
@@ -41,7 +42,8 @@ CONTENT = np.dtype("S16")
 # Files that sets of the first release do not have. A power cut may delete them, because the hashes of the blocks also
 # prove the rows.
 LATER = {"checks": np.dtype(np.uint64), "contents": CONTENT}
-STEMS = ("rows", "image_ids", "offsets", *LATER)
+FURTHER = "further"
+STEMS = ("rows", "image_ids", "offsets", FURTHER, *LATER)
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,99}")  # also a valid file name on all systems
 
 
@@ -67,6 +69,7 @@ class Sidecar:
     created_at: float
     blocks: tuple[Block, ...] = ()
     generation: int = 1
+    further: int = 0  # number of columns in the file of this name
 
     def file(self, stem: str) -> str:
         """Return the name of a file of this generation."""
@@ -121,6 +124,20 @@ class FeatureSet:
         rows = growing.opened(self.path, self.sidecar.rows)
         self._refuse_damage()
         return rows
+
+    def learning_rows(self, chosen: np.ndarray | slice = slice(None)) -> np.ndarray:
+        """Return the rows for classifiers (n, width + further) float32: those of X, then the further columns. Only X if
+        the set has no further ones, or if their file is damaged. Columns of an image that has none are 0, their mean.
+        """
+        X = np.asarray(self.X[chosen], np.float32)
+        further = self._raw_further() if self.sidecar.further else np.empty((0, 0))
+        if len(further) < max(self.sidecar.rows, 1):
+            return X
+        return np.hstack([X, np.nan_to_num(further[chosen].astype(np.float32), nan=0.0, posinf=0.0, neginf=0.0)])
+
+    def _raw_further(self) -> np.ndarray:
+        """Return the further columns of as many rows as the file contains."""
+        return growing.readable(self._file(FURTHER), self.sidecar.rows, np.float16, self.sidecar.further)
 
     @property
     def path(self) -> Path:
@@ -283,10 +300,10 @@ class FeatureStore:
 
     @contextlib.contextmanager
     def writer(
-        self, name: str, *, width: int, extractor: Mapping[str, Any], level: str = "image"
+        self, name: str, *, width: int, extractor: Mapping[str, Any], level: str = "image", further: int = 0
     ) -> Iterator["Appender"]:
         """Yield a writer for a new set, published when the block succeeds. It replaces a set with the same name."""
-        sidecar = self._new(name, level, width, extractor)
+        sidecar = replace(self._new(name, level, width, extractor), further=further)
         folder = self._folder / sidecar.folder
         claim = self._made(folder, sidecar)
         try:
@@ -443,7 +460,8 @@ class Appender:
         counts: np.ndarray | None = None,
         contents: np.ndarray | None = None,
     ) -> None:
-        """Append rows (n, width) of new images. For segments, `counts` has the number of rows of each image.
+        """Append rows (n, width) or (n, width + further) of new images. For segments, `counts` has the number of rows
+        of each image.
 
         `contents` (n,) are the content keys of the described files, see `content_keys`.
         """
@@ -453,6 +471,7 @@ class Appender:
         if not len(image_ids):
             return
         before = self.sidecar
+        rows, further = rows[:, : before.width], rows[:, before.width :]
         contents = np.zeros(len(image_ids), CONTENT) if contents is None else np.asarray(contents, CONTENT)
         added = {
             "rows": rows,
@@ -463,6 +482,8 @@ class Appender:
         for stem, values in added.items():
             after = before.rows if stem == "rows" else before.images
             growing.append(self._path(stem), values, after, durable=stem not in LATER)
+        if before.further:
+            growing.append(self._path(FURTHER), _wide(further, before.further), before.rows, durable=False)
         if before.level == "segment":
             growing.append(self._path("offsets"), before.rows + np.cumsum(counts), before.images + 1)
         block = Block(len(image_ids), len(rows), _hash(image_ids, rows, counts))
@@ -475,6 +496,8 @@ class Appender:
     def publish_counts(self) -> None:
         """Update the headers of the .npy files, for readers that do not use the sidecar."""
         growing.publish(self._path("rows"), self.sidecar.rows)
+        if self.sidecar.further:
+            growing.publish(self._path(FURTHER), self.sidecar.rows, durable=False)
         for stem in ("image_ids", *LATER):
             growing.publish(self._path(stem), self.sidecar.images, durable=stem not in LATER)
         if self.sidecar.level == "segment":
@@ -484,12 +507,15 @@ class Appender:
         path = self._folder / self.sidecar.file(stem)
         if stem in LATER and not path.exists():  # a set of the first release
             growing.create(path, LATER[stem])
+        if stem == FURTHER and not path.exists():  # lost in a power cut; the columns of earlier rows become 0
+            growing.create(path, np.float16, self.sidecar.further)
         return path
 
     def _checked(self, image_ids: np.ndarray, rows: np.ndarray, counts: np.ndarray | None) -> np.ndarray:
         where = f"feature set {self.sidecar.name}"
-        if rows.ndim != 2 or rows.shape[1] != self.sidecar.width:
-            raise fail(where, f"rows of shape {rows.shape}", f"give (n, {self.sidecar.width})")
+        width = self.sidecar.width
+        if rows.ndim != 2 or rows.shape[1] not in (width, width + self.sidecar.further):
+            raise fail(where, f"rows of shape {rows.shape}", f"give (n, {width})")
         counts = np.ones(len(image_ids), np.int64) if counts is None else np.asarray(counts, np.int64)
         if len(counts) != len(image_ids) or counts.sum() != len(rows) or (counts < 0).any():
             raise fail(
@@ -502,7 +528,7 @@ class Appender:
         repeated = [number for number in image_ids.tolist() if number in self._known]
         if repeated or len(np.unique(image_ids)) < len(image_ids):
             raise fail(where, f"image {(repeated or ['?'])[0]} already has rows", "append new images only")
-        unusable = unusable_values(rows, float(np.finfo(np.float32).max))
+        unusable = unusable_values(rows[:, :width], float(np.finfo(np.float32).max))
         if unusable is not None:
             image_id = int(np.repeat(image_ids, counts)[unusable.row])
             raise fail(
@@ -515,7 +541,7 @@ class Appender:
 
 @dataclass(frozen=True)
 class Replacement:
-    """The new rows (n, width) of one image, and the content key of the file they come from."""
+    """The new rows (n, width) or (n, width + further) of one image, and the content key of the file they come from."""
 
     rows: np.ndarray
     content: bytes
@@ -534,6 +560,8 @@ def rewritten_blocks(
     """Yield (image ids, rows, counts, contents) block by block, with the rows of images replaced where `keep`
     is False."""
     _, rows, offsets = old._raw()
+    width = rows.shape[1] + old.sidecar.further
+    further = old._raw_further() if old.sidecar.further else np.empty((0, 0), np.float16)
     ids = old.readable_ids
     image, handled_ids = 0, set(ids[keep].tolist())
     for block in old.sidecar.blocks:
@@ -542,19 +570,34 @@ def rewritten_blocks(
         for position in positions:
             number = int(ids[position])
             if keep[position]:
-                pending.append((number, rows[offsets[position] : offsets[position + 1]], old.contents[position]))
+                of_image = slice(offsets[position], offsets[position + 1])
+                image_rows = _wide(rows[of_image], width, further[of_image])
+                pending.append((number, image_rows, old.contents[position]))
             elif number not in handled_ids and (new := replacement(number)) is not None:
                 handled_ids.add(number)
-                pending.append((number, new.rows, new.content))
+                pending.append((number, _wide(new.rows, width), new.content))
         if pending:
             numbers, of_images, contents = zip(*pending, strict=True)
             counts = np.array([len(image_rows) for image_rows in of_images], np.int64)
             yield np.array(numbers, np.int64), np.concatenate(of_images), counts, np.array(contents, CONTENT)
 
 
+def _wide(rows: np.ndarray, width: int, further: np.ndarray | None = None) -> np.ndarray:
+    """Return rows (n, width): these rows, then their further columns, then NaN for columns that are unknown."""
+    if rows.shape[1] == width:
+        return rows
+    wide = np.full((len(rows), width), np.nan, np.float32)
+    wide[:, : rows.shape[1]] = rows
+    if further is not None and len(further):
+        wide[: len(further), rows.shape[1] :] = further
+    return wide
+
+
 def _create_files(folder: Path, sidecar: Sidecar) -> None:
     """Create the empty files of a generation."""
     growing.create(folder / sidecar.file("rows"), np.float32, sidecar.width)
+    if sidecar.further:
+        growing.create(folder / sidecar.file(FURTHER), np.float16, sidecar.further)
     growing.create(folder / sidecar.file("image_ids"), np.int64)
     for stem, dtype in LATER.items():
         growing.create(folder / sidecar.file(stem), dtype)

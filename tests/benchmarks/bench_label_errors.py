@@ -36,7 +36,7 @@ def tables() -> Iterator[Table]:
 def row_of(known: KnownSet) -> tuple[object, ...]:
     """Return the row of a set: the precision of each order, and how often the held-out guess is the true class."""
     clusters = GMC(random_state=0).fit(known.X, groups=known.groups).labels_
-    data, figures = inputs(known.X, clusters, rng=np.random.default_rng(0)), []
+    data, figures = inputs(known.wide, clusters, rng=np.random.default_rng(0)), []
     every = np.arange(len(known.classes))
     clean = learn(data, every, known.classes, rng=np.random.default_rng(0)).held_out
     confused = np.empty(len(every), np.int64)

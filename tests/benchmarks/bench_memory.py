@@ -10,6 +10,7 @@ import numpy as np
 
 from benthoscope.engine.compute import blas_threads
 from benthoscope.engine.features.compression import PrincipalAxes
+from benthoscope.engine.features.registry import LEARNED
 from benthoscope.engine.labelling.classifier import Inputs, Learned, Remembered, inputs, learn
 from benthoscope.engine.labelling.memory.memory_file import half_precision
 from benthoscope.engine.labelling.memory.memory_in_use import memory_weight
@@ -19,6 +20,7 @@ from tests.benchmarks.known_sets import KnownSet, known_sets
 from tests.benchmarks.measure import Table
 
 SEEDS = 2
+SHORT = 32  # columns for the clusters
 FIRST = 20  # own labels of the second row of figures
 WANTED = 0.9
 GROWTH = 0.15  # of the own labels, in a batch
@@ -70,11 +72,13 @@ def halves(known: KnownSet) -> TwoCampaigns:
     units = known.tracks if len(np.unique(known.tracks)) > 1 else np.arange(len(known.classes))
     names = np.random.default_rng(5).permutation(np.unique(units))
     first = np.isin(units, names[: len(names) // 2])
-    projection = PrincipalAxes(32).fit(lambda: [known.long[~first]], rng=np.random.default_rng(0))
+    projection = PrincipalAxes(SHORT, further=LEARNED - SHORT).fit(
+        lambda: [known.long[~first]], rng=np.random.default_rng(0)
+    )
     vectors, scale = half_precision(known.long[first])
     short = projection(known.long[~first])
-    data = inputs(short, GMC(random_state=0).fit(short).labels_, rng=np.random.default_rng(0))
-    memory_rows = data.rows_of_others(projection(vectors.astype(np.float32) * scale))
+    data = inputs(short, GMC(random_state=0).fit(short[:, :SHORT]).labels_, rng=np.random.default_rng(0))
+    memory_rows = data.row_map(projection(vectors.astype(np.float32) * scale))
     return TwoCampaigns(data, known.classes[~first], memory_rows, known.classes[first])
 
 

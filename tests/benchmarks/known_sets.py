@@ -21,11 +21,12 @@ SMALLEST = 5  # images of a class: rarer ones are nothing to simulate learning o
 
 @dataclass(frozen=True)
 class KnownSet:
-    """Descriptors (N, D), true classes (N,) numbered from 0, dives (N,), vectors before the projection (N, L), and
-    dives or tracks of one animal (N,), which a split must not separate."""
+    """Descriptors (N, D), the columns for classifiers (N, D'), true classes (N,) numbered from 0, dives (N,), vectors
+    before the projection (N, L), and dives or tracks of one animal (N,), which a split must not separate."""
 
     name: str
     X: np.ndarray
+    wide: np.ndarray
     classes: np.ndarray
     groups: np.ndarray
     long: np.ndarray
@@ -79,7 +80,8 @@ def _described(
             )
         )
     )
-    short = descriptor.onto(base, list(rows[:, None]), np.random.default_rng(0)).projection(rows)
+    learned = descriptor.onto(base, list(rows[:, None]), np.random.default_rng(0))
+    wide = learned.projection(rows)
     columns = (classes, groups, groups if tracks is None else tracks)
     of_class, of_group, of_track = (np.unique(np.asarray(each)[positions], return_inverse=True)[1] for each in columns)
-    return KnownSet(name, short, of_class, of_group, rows, of_track)
+    return KnownSet(name, wide[:, : learned.width], wide, of_class, of_group, rows, of_track)

@@ -33,8 +33,9 @@ class KnownWorkspace:
 def known_workspace(known: KnownSet) -> Iterator[KnownWorkspace]:
     with TemporaryDirectory() as name, Workspace.create(Path(name) / "known") as workspace:
         ids = _images(workspace, known)
-        with workspace.features.writer("deep", width=known.X.shape[1], extractor={}) as features:
-            features.append(ids, known.X)
+        width, further = known.X.shape[1], known.wide.shape[1] - known.X.shape[1]
+        with workspace.features.writer("deep", width=width, further=further, extractor={}) as features:
+            features.append(ids, known.wide)
         clusters = GMC(random_state=0).fit(known.X, groups=known.groups).labels_
         run = NewRun("gmc", "gmc", "deep", {}, {}, {"clusters": int(clusters.max()) + 1})
         workspace.runs.add(run, {"image_ids": ids, "labels": clusters.astype(np.int32)})

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from benthoscope.engine.features import Descriptor, Segments, WaterModel, pack_mask
+from benthoscope.engine.features.descriptor import all_columns
 from benthoscope.engine.imaging import decode, read_bytes, readable
 from benthoscope.engine.problems import BenthoscopeError, Problem, fail
 from benthoscope.engine.value_checks import unusable_values
@@ -76,7 +77,7 @@ def describe_chunk(chunk: Sequence[ImageToDescribe], plan: DescriptionPlan) -> l
 
 def _described(picture: ImageToDescribe, plan: DescriptionPlan) -> DescribedImage:
     try:
-        rows = {name: plan.descriptors[name].describe(image) for name, image in _prepared_images(picture, plan)}
+        rows = {name: all_columns(plan.descriptors[name], image) for name, image in _prepared_images(picture, plan)}
         return DescribedImage(
             picture.id,
             {name: _finite(vectors, picture) for name, vectors in rows.items()},

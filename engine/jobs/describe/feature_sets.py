@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from benthoscope.engine.features import Choices, Descriptor, described, descriptor_named, load, save
+from benthoscope.engine.features import Choices, Descriptor, Projected, described, descriptor_named, load, save
 from benthoscope.engine.features.masks import MaskFile
 from benthoscope.engine.features.storage import is_stored
 from benthoscope.engine.jobs.describe.describing import Described, in_order, only
@@ -228,7 +228,10 @@ def publish(
         before = renewed = repaired = 0
         extractor = {**target.extractor, "learned_from": learned_from}
         width, level = descriptor.width, descriptor.level
-        with workspace.features.writer(target.name, extractor=extractor, width=width, level=level) as out:
+        further = descriptor.further if isinstance(descriptor, Projected) else 0
+        with workspace.features.writer(
+            target.name, extractor=extractor, width=width, level=level, further=further
+        ) as out:
             _fill(workspace, target, out, contents)
             save(descriptor, folder_of(workspace, out.sidecar) / DESCRIPTOR)
     shutil.rmtree(target.work_folder)
@@ -335,13 +338,24 @@ def _learned_elsewhere(word: str, request: DescriptionRequest) -> Descriptor:
 
 def _check_alike(name: str, there: Sidecar, asked: Mapping[str, Any]) -> None:
     compared = ("descriptor", "version", "parameters", "water")
-    differing = [key for key in compared if there.extractor.get(key) != asked[key]]
+    stored, new = _without_further(there.extractor), _without_further(asked)
+    differing = [key for key in compared if stored.get(key) != new[key]]
     if differing:
         raise fail(
             f"feature set {name}",
             f"was computed with different settings: {', '.join(differing)}",
             "give the new set another --name, or compute it again with --overwrite",
         )
+
+
+def _without_further(extractor: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a description without the number of further columns. Sets of early versions have none and stay so."""
+    parameters = dict(extractor.get("parameters") or {})
+    if isinstance(parameters.get("projection"), Mapping):
+        projection = dict(parameters["projection"])
+        projection.pop("further", None)
+        parameters["projection"] = projection
+    return {**extractor, "parameters": parameters}
 
 
 def _prepare(target: Target, request: DescriptionRequest) -> None:

@@ -211,7 +211,7 @@ def features_of(workspace: Workspace, dive: LiveDive, image_ids: np.ndarray) -> 
         vector = pending.get(int(image_ids[position]))
         if vector is None:
             raise fail(f"image {image_ids[position]}", "has no features yet", "try again in a moment")
-        rows[position] = vector
+        rows[position] = vector[: features.sidecar.width]
     return rows
 
 

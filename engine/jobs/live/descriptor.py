@@ -36,7 +36,7 @@ class LiveDescriptor:
     identity: dict[str, Any]
 
     def describe(self, image: ImageFile) -> np.ndarray | Problem:
-        """Return the features (D,) of an image, or why it has none."""
+        """Return the features (D,) of an image with the further columns of its set, or why it has none."""
         task = ImageToDescribe(image.id, image.path, image.group_id, np.nan, (self.name,), image.sha256[:16])
         result = describe_chunk([task], DescriptionPlan({self.name: self.descriptor}))[0]
         if result.problem is not None:
@@ -100,11 +100,11 @@ def refuse_change(workspace: Workspace, identity: dict[str, Any]) -> None:
     )
 
 
-def add_rows(workspace: Workspace, name: str, images: Sequence[ImageFile], rows: np.ndarray) -> None:
+def add_rows(workspace: Workspace, name: str, images: Sequence[ImageFile], rows: Sequence[np.ndarray]) -> None:
     """Append rows to the feature set, without those of images that are already in it."""
     with workspace.features.appending(name) as out:
         known = out.known  # one copy for all images, because it grows with the set
         new = [at for at, image in enumerate(images) if image.id not in known]
         if new:
             keys = content_keys([images[at].sha256 for at in new])
-            out.append(np.array([images[at].id for at in new]), np.asarray(rows)[new], None, keys)
+            out.append(np.array([images[at].id for at in new]), np.stack([rows[at] for at in new]), None, keys)

@@ -343,11 +343,11 @@ class DiveWatch:
         ids = np.asarray(stored.image_ids)
         rows_of_images = np.flatnonzero(np.isin(ids, [image.image_id for image in images]))
         row_of = dict(zip(ids[rows_of_images].tolist(), rows_of_images.tolist(), strict=True))
-        usable, vectors = [], []
+        usable, vectors, width = [], [], stored.sidecar.width
         for image in images:
             vector = image.vector
             if image.image_id in row_of:
-                vector = stored.X[row_of[image.image_id]]
+                vector = stored.X[row_of[image.image_id]]  # its further columns are stored already
             elif vector is None:
                 result = self._descriptor.describe(files[image.image_id])
                 if isinstance(result, Problem):
@@ -356,8 +356,8 @@ class DiveWatch:
                 vector = result
             usable.append(image)
             vectors.append(vector)
-        rows = np.stack(vectors) if vectors else np.empty((0, stored.sidecar.width), np.float32)
-        add_rows(self._workspace, name, [files[image.image_id] for image in usable], rows)
+        add_rows(self._workspace, name, [files[image.image_id] for image in usable], vectors)
+        rows = np.stack([vector[:width] for vector in vectors]) if vectors else np.empty((0, width), np.float32)
         return usable, rows
 
     def _files_of(self, ids: Sequence[int]) -> dict[int, ImageFile]:

@@ -166,7 +166,7 @@ def use_memory(workspace: Workspace, path: Path, *, create_terms: bool = False) 
     feature_set, _ = chosen_features(workspace)
     check_descriptor(memory.facts, feature_set)
     rows = _descriptor_of(feature_set).own_vectors(memory.vectors)
-    if rows.shape[1] != feature_set.sidecar.width:
+    if rows.shape[1] != feature_set.sidecar.width + feature_set.sidecar.further:
         raise fail(
             f"memory {memory.facts.name}",
             f"gives rows of {rows.shape[1]} values; the feature set {feature_set.name} has {feature_set.sidecar.width}",
@@ -256,7 +256,8 @@ def remembered(
     if not len(chosen):
         return None
     weights = memory.trust[chosen].astype(np.float64) * memory_weight(own_labels)
-    return Remembered(material.data.rows_of_others(memory.rows[chosen]), ids[chosen], weights)
+    row_map = material.data.row_map
+    return Remembered(row_map(memory.rows[chosen, : row_map.width]), ids[chosen], weights)
 
 
 def can_learn(workspace: Workspace) -> bool:

@@ -1,10 +1,14 @@
 """The job that describes images, on small pictures and a workspace of its own."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from PIL import Image
 
 from benthoscope.engine.features import load
+from benthoscope.engine.features.compression import PrincipalAxes
+from benthoscope.engine.features.registry import DESCRIPTORS
 from benthoscope.engine.imaging import read_image
 from benthoscope.engine.jobs import JobQueue, run_now
 from benthoscope.engine.jobs.describe import describe_images as module
@@ -284,3 +288,18 @@ def test_a_finished_job_leaves_no_temporary_files(workspace, tmp_path):
     run(workspace, kinds=["colour", "mean"])
     assert list((workspace.folder / "describing").iterdir()) == []
     assert JobQueue(workspace).all()[0].done == 6
+
+
+def test_a_set_of_an_earlier_version_without_further_columns_is_extended(workspace, tmp_path, monkeypatch):
+    recipe = DESCRIPTORS["colour"]
+    add(workspace, tmp_path, range(6))
+    run(workspace, kinds=["colour"], dimension=2)
+    monkeypatch.setitem(DESCRIPTORS, "colour", replace(recipe, reduce=lambda d: PrincipalAxes(d, further=3)))
+    new = add(workspace, tmp_path, range(6, 9))
+    assert run(workspace, kinds=["colour"], dimension=2)["sets"][0]["added"] == 3
+    old = workspace.features.open("colour")
+    assert old.sidecar.further == 0 and old.learning_rows().shape == (9, 2)
+    run(workspace, kinds=["colour"], dimension=2, again=True)
+    again = workspace.features.open("colour")
+    assert (again.X.shape, again.learning_rows().shape) == ((9, 2), (9, 5))
+    assert again.learning_rows()[again.image_ids.tolist().index(new[0])].any()

@@ -297,4 +297,4 @@ def test_labels_guide_the_next_clustering(rng):
 def test_descriptors_of_other_workspaces_get_the_same_rows_as_own_ones(rng):
     X, truth = rng.standard_normal((60, 6)) + 8 * np.eye(6)[np.arange(60) % 3], np.arange(60) % 3
     data = inputs(X, truth, rng=rng)
-    assert data.rows_of_others(X) == pytest.approx(data.rows, abs=1e-5)
+    assert data.row_map(X) == pytest.approx(data.rows, abs=1e-5)

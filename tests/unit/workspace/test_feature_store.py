@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from benthoscope.engine.problems import BadInput
 from benthoscope.engine.workspace import Workspace
-from benthoscope.engine.workspace.features import FeatureStore
+from benthoscope.engine.workspace.features import FeatureStore, Replacement
 from benthoscope.engine.workspace.storage import npy_append as growing
 
 
@@ -192,3 +192,45 @@ def test_appending_in_parts_gives_what_appending_at_once_gives(tmp_path_factory,
     complete_set, appended_set = store.open("whole"), store.open("parts")
     np.testing.assert_array_equal(complete_set.X, appended_set.X)
     np.testing.assert_array_equal(complete_set.offsets, appended_set.offsets)
+
+
+def fill_with_further(store):
+    """Five images with three columns and two further ones."""
+    with store.writer("deep", width=3, further=2, extractor={}) as features:
+        features.append(np.arange(5), np.arange(25).reshape(5, 5))
+    return store.open("deep")
+
+
+def test_further_columns_are_for_classifiers_only(store):
+    filled = fill_with_further(store)
+    values = np.arange(25).reshape(5, 5)
+    np.testing.assert_array_equal(filled.X, values[:, :3])
+    np.testing.assert_array_equal(filled.learning_rows(), values)
+    np.testing.assert_array_equal(filled.learning_rows(np.array([4, 1])), values[[4, 1]])
+    np.testing.assert_array_equal(fill(store, "old").learning_rows(), np.arange(15).reshape(5, 3))
+
+
+def test_images_without_further_columns_get_zeros(store):
+    fill_with_further(store)
+    with store.appending("deep") as features:
+        features.append(np.array([9]), np.ones((1, 3)))
+    np.testing.assert_array_equal(store.open("deep").learning_rows()[-1], [1, 1, 1, 0, 0])
+
+
+def test_replaced_rows_take_their_further_columns_along(store):
+    fill_with_further(store)
+    keep = np.array([True, False, True, False, True])
+    replacements = {1: Replacement(np.full((1, 5), 7.0), b""), 3: Replacement(np.full((1, 3), 8.0), b"")}
+    store.rewrite("deep", keep, replacements.get)
+    values = np.arange(25.0).reshape(5, 5)
+    values[1], values[3] = 7, [8, 8, 8, 0, 0]
+    np.testing.assert_array_equal(store.open("deep").learning_rows(), values)
+
+
+def test_a_lost_file_of_further_columns_leaves_the_others_usable(store):
+    filled = fill_with_further(store)
+    (filled.path.parent / "further.npy").unlink()
+    np.testing.assert_array_equal(store.open("deep").learning_rows(), np.arange(25).reshape(5, 5)[:, :3])
+    with store.appending("deep") as features:
+        features.append(np.array([9]), np.full((1, 5), 2))
+    np.testing.assert_array_equal(store.open("deep").learning_rows()[[0, 5]], [[0, 1, 2, 0, 0], [2, 2, 2, 2, 2]])
