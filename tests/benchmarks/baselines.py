@@ -1,7 +1,7 @@
 """Other ways to label a set: random images, active learning by its papers, and clusters that are grown.
 
 Each strategy chooses the next images to label one by one; a linear model predicts the others. All use the same
-features.
+features as the model of the program.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,6 +12,7 @@ from scipy.spatial.distance import cdist
 from sklearn.linear_model import LogisticRegression
 
 from benthoscope.engine.discriminative.optimisation import kmeans
+from benthoscope.engine.discriminative.validation import overall
 from benthoscope.engine.labelling.page_layout import extremes_first, laid_out, likeness, page_to_sort
 from benthoscope.engine.labelling.queues import margins
 from tests.benchmarks.experts import Expert, Point
@@ -24,6 +25,7 @@ MOST_CLUSTERS = 500  # of TypiClust
 NEIGHBOURS = 20
 BALL_PURITY = 0.95  # of ProbCover
 DROPOUT, MASKS = 0.75, 3  # of DropQuery
+MARGIN = "margin sampling, linear model"
 GALLOP = (64, 32, 16, 8)  # images of a cluster, from coarse to fine
 
 Flow = Callable[[KnownSet, Expert, np.random.Generator], Iterator[Point]]
@@ -31,12 +33,16 @@ Flow = Callable[[KnownSet, Expert, np.random.Generator], Iterator[Point]]
 
 @dataclass(frozen=True)
 class Pool:
-    """Scaled rows (N, D), the labelled images (N,) bool, and the model of their labels, if there is one."""
+    """Scaled rows (N, D), the labels (N,), -1 for none, and the model of the labels, if there is one."""
 
     X: np.ndarray
-    labelled: np.ndarray
+    labels: np.ndarray
     model: LogisticRegression | None
     rng: np.random.Generator
+
+    @property
+    def labelled(self) -> np.ndarray:
+        return self.labels >= 0
 
     @property
     def free(self) -> np.ndarray:
@@ -50,19 +56,24 @@ def with_linear_model(strategy: Strategy, *, cold: bool) -> Flow:
     """Return the flow of a strategy. A `cold` one chooses the first images itself; they are random for the others."""
 
     def flow(known: KnownSet, expert: Expert, rng: np.random.Generator) -> Iterator[Point]:
-        X = known.X / known.X.std()
-        pool = Pool(X, expert.labels >= 0, None, rng)
+        X = scaled(known)
+        pool = Pool(X, expert.labels, None, rng)
         for image in strategy(pool, FIRST) if cold else rng.permutation(len(X))[:FIRST]:
             expert.name(image)
         while (expert.labels < 0).any():
             model, predicted = fitted(X, expert.labels)
             yield expert.point(np.where(expert.labels >= 0, expert.labels, predicted))
-            pool = Pool(X, expert.labels >= 0, model, rng)
+            pool = Pool(X, expert.labels, model, rng)
             for image in strategy(pool, max(5, int(GROWTH * pool.labelled.sum())))[: len(pool.free)]:
                 expert.name(image)
         yield expert.point(expert.labels)
 
     return flow
+
+
+def scaled(known: KnownSet) -> np.ndarray:
+    """Return the columns for classifiers with a mean squared norm of one."""
+    return overall(known.wide)(known.wide)
 
 
 def fitted(X: np.ndarray, labels: np.ndarray) -> tuple[LogisticRegression | None, np.ndarray]:
@@ -169,36 +180,50 @@ def one_by_one(known: KnownSet, expert: Expert, rng: np.random.Generator) -> Ite
     yield expert.point(expert.labels)
 
 
-def linear_model_and_sorting(known: KnownSet, expert: Expert, rng: np.random.Generator) -> Iterator[Point]:
-    """Label twenty random images; then sort pages of images about which a linear model is uncertain."""
-    X = known.X / known.X.std()
-    for image in rng.permutation(len(X))[:FIRST]:
-        expert.name(image)
-    while (expert.labels < 0).any():
-        model, predicted = fitted(X, expert.labels)
-        yield expert.point(np.where(expert.labels >= 0, expert.labels, predicted))
-        free = np.flatnonzero(expert.labels < 0)
-        P = model.predict_proba(X) if model else np.ones((len(X), 1))
-        page = free[page_to_sort(X[free], P[free], SORTED)]
-        page = page[laid_out(likeness(X[page], P[page]), COLUMNS)]
-        expert.labels[page] = predicted[page]
-        for kind, images in expert.sorted_page(page, predicted[page], COLUMNS):
-            expert.labels[images] = kind
-    yield expert.point(expert.labels)
+def uncertain_page(X: np.ndarray, P: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return page_to_sort(X, P, SORTED)
+
+
+def random_page(X: np.ndarray, P: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return rng.permutation(len(X))[:SORTED]
+
+
+def linear_model_and_pages(choose: Callable[[np.ndarray, np.ndarray, np.random.Generator], np.ndarray]) -> Flow:
+    """Return the flow that labels twenty random images, then sorts pages of images with the suggestions of a linear
+    model. `choose` returns the positions of a page from rows and probabilities of images without a label."""
+
+    def flow(known: KnownSet, expert: Expert, rng: np.random.Generator) -> Iterator[Point]:
+        X = scaled(known)
+        for image in rng.permutation(len(X))[:FIRST]:
+            expert.name(image)
+        while (expert.labels < 0).any():
+            model, predicted = fitted(X, expert.labels)
+            yield expert.point(np.where(expert.labels >= 0, expert.labels, predicted))
+            free = np.flatnonzero(expert.labels < 0)
+            P = model.predict_proba(X) if model else np.ones((len(X), 1))
+            page = free[choose(X[free], P[free], rng)]
+            page = page[laid_out(likeness(X[page], P[page]), COLUMNS)]
+            expert.labels[page] = predicted[page]
+            for kind, images in expert.sorted_page(page, predicted[page], COLUMNS):
+                expert.labels[images] = kind
+        yield expert.point(expert.labels)
+
+    return flow
 
 
 def grown_clusters(known: KnownSet, expert: Expert, rng: np.random.Generator) -> Iterator[Point]:
     """Approve pure clusters, from coarse to fine ones; extend each page by page until an image does not match; label
     the others one by one."""
+    X = scaled(known)
     for size in GALLOP:
         free = np.flatnonzero(expert.labels < 0)
         if len(free) < 2 * size:
             continue
-        clusters = kmeans(known.X[free], len(free) // size, rng)
+        clusters = kmeans(X[free], len(free) // size, rng)
         for cluster in range(clusters.max() + 1):
             members = free[(clusters == cluster) & (expert.labels[free] < 0)]
             if len(members) >= max(size // 4, 3):
-                _approve_and_grow(known.X, expert, members, size)
+                _approve_and_grow(X, expert, members, size)
                 yield expert.point(expert.labels)
     for step, image in enumerate(rng.permutation(np.flatnonzero(expert.labels < 0))):
         expert.name(image)
@@ -224,11 +249,12 @@ def _approve_and_grow(X: np.ndarray, expert: Expert, members: np.ndarray, size: 
 BASELINES: dict[str, Flow] = {
     "one by one, at random": one_by_one,
     "random, linear model": with_linear_model(at_random, cold=False),
-    "margin sampling, linear model": with_linear_model(by_margin, cold=False),
+    MARGIN: with_linear_model(by_margin, cold=False),
     "TypiClust, linear model": with_linear_model(typiclust, cold=True),
     "ProbCover, linear model": with_linear_model(probcover, cold=True),
     "MaxHerding, linear model": with_linear_model(maxherding, cold=True),
     "DropQuery, linear model": with_linear_model(dropquery, cold=True),
-    "20 labels, linear model, sorted pages": linear_model_and_sorting,
+    "20 labels, linear model, pages to sort": linear_model_and_pages(uncertain_page),
+    "20 labels, linear model, random pages": linear_model_and_pages(random_page),
     "pure clusters, grown by pages": grown_clusters,
 }

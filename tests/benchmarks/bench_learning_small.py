@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from benthoscope.engine.compute import blas_threads
-from tests.benchmarks.bench_learning import costs
+from tests.benchmarks.bench_learning import cost_tables
 from tests.benchmarks.known_sets import known_sets
 from tests.benchmarks.measure import Table
 
@@ -12,5 +12,4 @@ IMAGES = 800  # of each set
 
 def tables() -> Iterator[Table]:
     with blas_threads(1):
-        for known in known_sets(images=IMAGES):
-            yield costs(known, seeds=1)
+        yield from cost_tables(known_sets(images=IMAGES), seeds=1)

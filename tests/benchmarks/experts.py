@@ -123,6 +123,10 @@ class Expert:
         self.end_page()
         return acts
 
+    def skip(self) -> None:
+        """Press the key that leaves a page."""
+        self._spend(1, END_SECONDS)
+
     def names_group(self, shown: np.ndarray) -> int:
         """Return the class of a group of which these images are in view; -1 if they are too mixed. One key."""
         self.read_page(len(shown))

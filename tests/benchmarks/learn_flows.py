@@ -1,4 +1,5 @@
-"""Ways to label a set with the page Learn: a simulated expert uses the view model of the page, as the browser does."""
+"""Ways to label a set with the pages Learn and Review: a simulated expert uses their view models, as the browser
+does."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from benthoscope.app.pages.learn.model import Learn
+from benthoscope.app.pages.learn.typical import images_without_model
+from benthoscope.app.pages.review.model import Review
 from benthoscope.app.session.app_state import AppState
 from benthoscope.app.session.session import Session
 from benthoscope.engine.jobs import run_now
-from benthoscope.engine.labelling.page_layout import extremes_first
 from tests.benchmarks.experts import Expert, Point
 from tests.benchmarks.known_sets import KnownSet
 from tests.benchmarks.known_workspace import KnownWorkspace, known_workspace
@@ -23,16 +25,19 @@ WIDE = 6  # columns of a page of large tiles
 
 @dataclass(frozen=True)
 class LearnPages:
-    """The page Learn of one tab, and the expert who uses it."""
+    """The page Learn of one tab, the page Review of another one, and the expert who uses them."""
 
     expert: Expert
     place: KnownWorkspace
     learn: Learn
+    review: Review
     rng: np.random.Generator
 
     @classmethod
     def opened(cls, place: KnownWorkspace, expert: Expert, rng: np.random.Generator) -> "LearnPages":
-        return cls(expert, place, Learn(Session(AppState(place.workspace), "learn", person=PERSON)), rng)
+        app = AppState(place.workspace)
+        learn, review = Session(app, "learn", person=PERSON), Session(app, "review", person=PERSON)
+        return cls(expert, place, Learn(learn), Review(review), rng)
 
     def point(self) -> Point:
         """Return the state: images without a label have the model's suggestion."""
@@ -67,26 +72,24 @@ class LearnPages:
         """Label random images one by one, without a model."""
         for row in self.rng.permutation(len(self.place.ids))[:count]:
             self.expert.name(row)
-            self._label([row], int(self.expert.labels[row]))
+            self.review.choose_term(int(self.place.terms[self.expert.labels[row]]))
+            self.review.name_images([int(self.place.ids[row])])
+        self.learn.session.changed("labels")
 
     def name_clusters(self) -> None:
-        """Name every cluster of the run that looks pure at a glance, as in Review."""
-        run = self.place.workspace.runs.current()
-        assert run is not None
-        of_image, features = np.asarray(run.array("labels")), np.asarray(self.place.workspace.features.open("deep").X)
-        for cluster in np.argsort(-np.bincount(of_image)):
-            members = np.flatnonzero(of_image == cluster)
-            some = np.union1d(
-                members[extremes_first(features[members], IN_VIEW // 2)][: IN_VIEW // 2],
-                self.rng.permutation(members)[: IN_VIEW // 2],
-            )
-            named = self.expert.names_group(some)
+        """Name every cluster of the run that looks pure at a glance, and skip the check of its labels."""
+        sizes = self.review.arrangement().sizes()
+        for cluster in sorted(sizes, key=lambda number: -sizes[number]):
+            self.review.cluster = cluster
+            named = self.expert.names_group(self.place.rows_of(self.review.table()[:IN_VIEW]))
             if named >= 0:
-                self._label(members, named, "review")
+                self.review.choose_term(int(self.place.terms[named]))
+                self.review.name_cluster()
+                self.expert.skip()
+                self.review.leave()
+        self.learn.session.changed("labels")
 
     def _first_rows(self) -> np.ndarray:
-        from benthoscope.app.pages.learn.typical import images_without_model
-
         return np.empty(0) if images_without_model(self.learn.app) is None else self.learn.table().rows
 
     def _sort(self) -> None:
@@ -109,11 +112,6 @@ class LearnPages:
         wrong = self.expert.marked_in_group(rows, named)
         self.learn.choose_term(int(self.place.terms[named]))
         self.learn.give_term(self.place.ids[np.setdiff1d(rows, wrong)].tolist())
-
-    def _label(self, rows: np.ndarray | list[int], kind: int, why: str = "manual") -> None:
-        person = self.place.workspace.people.named(PERSON).id
-        self.place.workspace.labels.label(person, self.place.ids[rows], int(self.place.terms[kind]), why=why)
-        self.learn.session.changed("labels")
 
     def _run(self, kind: str, **parameters: int) -> None:
         assert run_now(self.place.workspace, kind, parameters).state == "done"
