@@ -8,7 +8,7 @@ from benthoscope.engine.lazy_names import lazy_names
 if TYPE_CHECKING:
     from benthoscope.engine.features.colour_texture import ColourTexture, MeanColour
     from benthoscope.engine.features.compression import LinearProjection, PrincipalAxes, RandomProjection
-    from benthoscope.engine.features.deep_descriptor import EfficientNetLite, OnnxDescriptor
+    from benthoscope.engine.features.deep_descriptor import EfficientNetLite, EfficientNetViews, OnnxDescriptor
     from benthoscope.engine.features.descriptor import Descriptor, Projected, Segments
     from benthoscope.engine.features.masks import pack_mask, point_labels, segment_labels, unpack_mask
     from benthoscope.engine.features.onnx_network import Normalisation
@@ -27,6 +27,7 @@ __all__ = [
     "DeepPatches",
     "Descriptor",
     "EfficientNetLite",
+    "EfficientNetViews",
     "HogPatches",
     "IcaSegments",
     "LinearProjection",
@@ -64,6 +65,7 @@ __getattr__, __dir__ = lazy_names(
         "DeepPatches": "benthoscope.engine.features.patches",
         "Descriptor": "benthoscope.engine.features.descriptor",
         "EfficientNetLite": "benthoscope.engine.features.deep_descriptor",
+        "EfficientNetViews": "benthoscope.engine.features.deep_descriptor",
         "HogPatches": "benthoscope.engine.features.patches",
         "IcaSegments": "benthoscope.engine.features.segments",
         "LinearProjection": "benthoscope.engine.features.compression",

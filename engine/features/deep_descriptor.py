@@ -1,7 +1,7 @@
 """Descriptors from trained networks: the output of a network for the whole image."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -59,6 +59,34 @@ class EfficientNetLite(BuiltNetwork):
 
     def describe(self, image: np.ndarray) -> np.ndarray:
         return unit(np.sqrt(self.network(image)))
+
+
+CORNER = 0.7  # side of a corner view, as a share of that of the image
+
+
+@dataclass(frozen=True)
+class EfficientNetViews(BuiltNetwork):
+    """The same features, averaged over the image, its mirror image and its four corners."""
+
+    name: ClassVar[str] = "efficientnet-lite0-views"
+    version: ClassVar[int] = 1
+    level: ClassVar[str] = "image"
+    longest: ClassVar[int] = 320  # px; a corner of it still fills the 224 x 224 px of the network
+    width: ClassVar[int] = FEATURES
+    parameters: ClassVar[dict] = {"size": SIZE, "corner": CORNER}
+    arrays: ClassVar[dict] = {}
+
+    def describe(self, image: np.ndarray) -> np.ndarray:
+        return unit(np.sqrt(np.mean([self.network(view) for view in (image, *views(image))], axis=0)))
+
+
+def views(image: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield the mirror image and the four corners."""
+    yield image[:, ::-1]
+    (height, width), (tall, wide) = image.shape[:2], (max(int(CORNER * side), 1) for side in image.shape[:2])
+    for top in (0, height - tall):
+        for left in (0, width - wide):
+            yield image[top : top + tall, left : left + wide]
 
 
 @dataclass(frozen=True)

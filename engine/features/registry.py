@@ -82,6 +82,14 @@ RECIPES = (
         lambda d: PrincipalAxes(d or 32, further=max(LEARNED - (d or 32), 0)),
     ),
     DescriptorSpec(
+        "deep-views",
+        "image",
+        "The network of deep, averaged over six views of each image. Makes suggestions in Learn right more often; "
+        "describing takes five times as long.",
+        lambda choices: _made("EfficientNetViews", choices.cache),
+        lambda d: PrincipalAxes(d or 32, further=max(LEARNED - (d or 32), 0)),
+    ),
+    DescriptorSpec(
         "scspm",
         "image",
         "Texture layout: which small patterns occur, and where in the frame. Learned from "

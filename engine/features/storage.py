@@ -142,14 +142,14 @@ def _digest(arrays: Mapping[str, np.ndarray]) -> str:
 def _kinds() -> dict[str, Any]:
     """Return the class of each descriptor. Their modules are slow to import."""
     from benthoscope.engine.features.colour_texture import ColourTexture, MeanColour
-    from benthoscope.engine.features.deep_descriptor import EfficientNetLite, OnnxDescriptor
+    from benthoscope.engine.features.deep_descriptor import EfficientNetLite, EfficientNetViews, OnnxDescriptor
     from benthoscope.engine.features.patches import DeepPatches, HogPatches, SiftPatches
     from benthoscope.engine.features.scspm import ScSPM
     from benthoscope.engine.features.segments import IcaSegments
     from benthoscope.engine.features.topic_weights import TopicWeights
 
     kinds: tuple[Any, ...] = (ScSPM, IcaSegments, ColourTexture, MeanColour, EfficientNetLite, OnnxDescriptor)
-    kinds = (*kinds, SiftPatches, HogPatches, DeepPatches, TopicWeights)
+    kinds = (*kinds, EfficientNetViews, SiftPatches, HogPatches, DeepPatches, TopicWeights)
     return {kind.name: kind for kind in kinds}
 
 

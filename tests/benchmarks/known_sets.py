@@ -33,55 +33,59 @@ class KnownSet:
     tracks: np.ndarray
 
 
+@dataclass(frozen=True)
+class KnownImages:
+    """The files of a set, and their classes, dives and tracks (N,), numbered from 0."""
+
+    name: str
+    paths: Sequence[Path]
+    classes: np.ndarray
+    groups: np.ndarray
+    tracks: np.ndarray
+
+
 def known_sets(images: int = 2400, dives: int = 8) -> Iterator[KnownSet]:
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        truth = make_campaign(folder / "campaign", dives=dives, images=images, seed=3, workers=1)
+        for known in known_images(images, dives):
+            yield _described(known, Path(name))
+
+
+def known_images(images: int = 2400, dives: int = 8) -> Iterator[KnownImages]:
+    """Yield the sample campaign, which exists until the next set is asked for, and a random part of each real set."""
+    with tempfile.TemporaryDirectory() as name:
+        truth = make_campaign(Path(name) / "campaign", dives=dives, images=images, seed=3, workers=1)
         named = [image for image in truth.images if image.label]
-        yield _described(
-            "sample campaign",
-            [truth.folder / image.image for image in named],
-            [image.label for image in named],
-            [image.group for image in named],
-            folder,
-        )
-        for word, column in REAL.items():
-            if (DATA / word / "labels.csv").exists():
-                yield _real(word, column, folder, images)
+        paths = [truth.folder / image.image for image in named]
+        groups = [image.group for image in named]
+        yield _without_rare("sample campaign", paths, [image.label for image in named], groups, groups)
+    for word, column in REAL.items():
+        if (DATA / word / "labels.csv").exists():
+            yield _real(word, column, images)
 
 
-def _real(name: str, column: str, cache: Path, most: int) -> KnownSet:
-    """Return a random subset of its images."""
+def _real(name: str, column: str, most: int) -> KnownImages:
     with (DATA / name / "labels.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     rows = [rows[position] for position in np.sort(np.random.default_rng(0).permutation(len(rows))[:most])]
     paths = [DATA / name / "images" / row["file"] for row in rows]
     tracks = [row.get("track", "") for row in rows]
-    return _described(name, paths, [row[column] for row in rows], ["all"] * len(rows), cache, tracks)
+    return _without_rare(name, paths, [row[column] for row in rows], ["all"] * len(rows), tracks)
 
 
-def _described(
-    name: str,
-    paths: Sequence[Path],
-    classes: Sequence[str],
-    groups: Sequence[str],
-    cache: Path,
-    tracks: Sequence[str] | None = None,
-) -> KnownSet:
+def _without_rare(
+    name: str, paths: Sequence[Path], classes: Sequence[str], groups: Sequence[str], tracks: Sequence[str]
+) -> KnownImages:
     _, number, counts = np.unique(classes, return_inverse=True, return_counts=True)
     positions = np.flatnonzero(counts[number] >= SMALLEST)
+    columns = (np.unique(np.asarray(each)[positions], return_inverse=True)[1] for each in (classes, groups, tracks))
+    return KnownImages(name, [paths[position] for position in positions], *columns)
+
+
+def _described(known: KnownImages, cache: Path) -> KnownSet:
     descriptor = descriptor_named("deep", Choices(cache=cache))
     base = descriptor.base.fit([])
-    rows = np.stack(
-        list(
-            LocalThreads().map(
-                [paths[position] for position in positions],
-                lambda path: base.describe(read_image(path, longest=base.longest)),
-            )
-        )
-    )
+    described = LocalThreads().map(known.paths, lambda path: base.describe(read_image(path, longest=base.longest)))
+    rows = np.stack(list(described))
     learned = descriptor.onto(base, list(rows[:, None]), np.random.default_rng(0))
     wide = learned.projection(rows)
-    columns = (classes, groups, groups if tracks is None else tracks)
-    of_class, of_group, of_track = (np.unique(np.asarray(each)[positions], return_inverse=True)[1] for each in columns)
-    return KnownSet(name, wide[:, : learned.width], wide, of_class, of_group, rows, of_track)
+    return KnownSet(known.name, wide[:, : learned.width], wide, known.classes, known.groups, rows, known.tracks)

@@ -11,13 +11,13 @@ from benthoscope.app.session.app_state import AppState
 from benthoscope.app.session.session import Session
 from benthoscope.engine.features import DESCRIPTORS, available
 
-EASY = ("deep", "scspm", "segments", "colour")
+EASY = ("deep", "deep-views", "scspm", "segments", "colour")
 
 
 def describing(app: AppState, collections: list[str]) -> Recipe:
     """The form for describing images."""
     word, problem = available("deep")
-    words = [name for name in EASY if name != "deep" or problem is None]
+    words = [name for name in EASY if name not in ("deep", "deep-views") or problem is None]
     fields = (
         FormField(
             "kinds",

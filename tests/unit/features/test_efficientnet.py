@@ -8,7 +8,7 @@ import pytest
 from skimage import data
 
 from benthoscope.engine.features import efficientnet
-from benthoscope.engine.features.deep_descriptor import EfficientNetLite
+from benthoscope.engine.features.deep_descriptor import EfficientNetLite, EfficientNetViews, views
 from benthoscope.engine.features.efficientnet import feature_graph, folded, graph_file, read_weights, weight_file
 from benthoscope.engine.features.registry import Choices, available, descriptor_named
 from benthoscope.engine.problems import BadInput
@@ -26,6 +26,19 @@ def weights():
 @pytest.fixture(scope="module")
 def descriptor(tmp_path_factory):
     return EfficientNetLite(tmp_path_factory.mktemp("cache")).fit([])
+
+
+def test_the_mean_of_views_is_the_same_for_a_symmetric_image_and_its_mirror_image(descriptor):
+    rng = np.random.default_rng(0)
+    half = np.kron(rng.integers(0, 255, (6, 4, 3)), np.ones((8, 8, 1))).astype(np.uint8)
+    symmetric = np.concatenate([half, half[:, ::-1]], axis=1)
+    by_views = EfficientNetViews(descriptor.cache)
+    seen = by_views.describe(symmetric)
+    assert seen == pytest.approx(by_views.describe(symmetric[:, ::-1]), abs=1e-5)
+    assert np.linalg.norm(seen) == pytest.approx(1, abs=1e-5)
+    of_views = np.stack([descriptor.describe(view) for view in views(symmetric)])
+    assert (of_views @ seen).min() > (of_views @ of_views.T).min()  # the mean is nearer to each view than some of them
+    assert not np.allclose(seen, descriptor.describe(symmetric))
 
 
 def slow_convolution(image, kernel, stride):
