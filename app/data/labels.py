@@ -89,13 +89,14 @@ WHY = {
     "crowd": "crowd answers",
     "import": "imported",
     "verification": "verified",
+    "double": "without seeing the first label",
     "resolved": "resolved conflict",
     "audit": "after a check",
     "arrange": "cluster edit",
     "revert": "restored",
     "undo": "undo",
 }
-KINDS = {"label": "labelled", "clear": "removed the label", "refuse": "rejected the suggestion"}
+KINDS = {"label": "labelled", "opinion": "would label", "clear": "removed the label", "refuse": "rejected the suggestion"}
 PARTS = {
     "point": "points",
     "box": "boxes",
@@ -145,7 +146,7 @@ def change_text(app: AppState, number: int) -> str:
     """A label event in words."""
     event = app.workspace.labels.event(number)
     term = None if event.term_id is None else all_terms(app).get(event.term_id)
-    if event.kind == "label" and term is not None:
+    if event.kind in ("label", "opinion") and term is not None:
         return f'"{term.name}" on {images_text(event.count)}'
     return _description(event, all_terms(app), None)
 

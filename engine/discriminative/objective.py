@@ -32,6 +32,26 @@ class WeightedExamples:
 
 
 @dataclass(frozen=True)
+class UncertainExamples:
+    """Rows of uncertain class: `log_likelihoods` says how probable the observation of a row is in each class. A known
+    class has 0 and the others minus infinity."""
+
+    X: np.ndarray  # (M, D)
+    log_likelihoods: np.ndarray  # (M, K), finite for at least one class of each row
+    weights: np.ndarray  # (M,)
+
+    def value(self, coefficients: Coefficients) -> tuple[float, Coefficients]:
+        """Return the weighted log-likelihood of the observations, summed over the classes, and its gradient."""
+        lp = coefficients.log_probabilities(self.X)
+        joint = lp + self.log_likelihoods
+        largest = joint.max(1, keepdims=True)
+        posterior = np.exp(joint - largest)
+        total = posterior.sum(1, keepdims=True)
+        residual = (posterior / total - np.exp(lp)) * self.weights[:, None]
+        return float((largest + np.log(total))[:, 0] @ self.weights), gradient_of(residual, self.X)
+
+
+@dataclass(frozen=True)
 class Information:
     """Mutual information between rows and classes.
 
@@ -86,7 +106,7 @@ class InformationObjective:
 
     penalty: float
     information: Information | None = None
-    labelled: WeightedExamples | None = None
+    labelled: WeightedExamples | UncertainExamples | None = None
     information_weight: float = 1.0
 
     def __call__(self, coefficients: Coefficients) -> tuple[float, Coefficients]:
@@ -98,7 +118,7 @@ class InformationObjective:
             F, slope = F + weight * value, slope + weight * gradient.packed()
         return F, Coefficients.unpacked(slope, len(coefficients.biases))
 
-    def _terms(self) -> list[tuple[float, Information | WeightedExamples]]:
+    def _terms(self) -> list[tuple[float, Information | WeightedExamples | UncertainExamples]]:
         weighted = ((self.information_weight, self.information), (1.0, self.labelled))
         return [(weight, term) for weight, term in weighted if term is not None and weight]
 

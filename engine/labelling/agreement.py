@@ -56,7 +56,7 @@ class TermConfusion:
 
 def opinions(standing: Sequence[Event]) -> Opinions:
     """Return the opinions from effective events, oldest first. Imported predictions belong to nobody."""
-    label_events = [event for event in standing if event.kind == "label" and event.is_confirmed][::-1]
+    label_events = [event for event in standing if event.kind in ("label", "opinion") and event.is_confirmed][::-1]
     images = _joined([event.images for event in label_events])
     counts = [event.count for event in label_events]
     people, terms, numbers = (
@@ -70,15 +70,16 @@ def opinions(standing: Sequence[Event]) -> Opinions:
 
 
 def conflicts(standing: Sequence[Event]) -> list[Conflict]:
-    """Return the images with different terms by different people, unless somebody has resolved them since."""
+    """Return the images with different terms by different people, unless somebody has resolved them and nobody has
+    given another term since."""
     shared_opinions = opinions(standing).of_several()
-    settled = {event.number for event in standing if event.why == "resolved"}
+    resolving = np.array([event.number for event in standing if event.why == "resolved"], np.int64)
     edges = [0, *(np.flatnonzero(np.diff(shared_opinions.images)) + 1), len(shared_opinions.images)]
     slices = (slice(a, b) for a, b in pairwise(edges) if a < b)
     return [
         _conflict(shared_opinions, rows)
         for rows in slices
-        if len(np.unique(shared_opinions.terms[rows])) > 1 and int(shared_opinions.numbers[rows].max()) not in settled
+        if _differ_since(shared_opinions.terms[rows], shared_opinions.numbers[rows], resolving)
     ]
 
 
@@ -133,6 +134,12 @@ def votes(all_opinions: Opinions) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     terms, column = np.unique(all_opinions.terms, return_inverse=True)
     flat = np.bincount(row * len(terms) + column, minlength=len(images) * len(terms))
     return images, terms, flat.reshape(len(images), len(terms))
+
+
+def _differ_since(terms: np.ndarray, numbers: np.ndarray, resolving: np.ndarray) -> bool:
+    """Return whether the terms differ; after one of the `resolving` events, only its term and later ones count."""
+    resolved_at = numbers[np.isin(numbers, resolving)].max(initial=0)
+    return len(np.unique(terms[numbers >= resolved_at])) > 1
 
 
 def _conflict(all_opinions: Opinions, rows: slice) -> Conflict:

@@ -10,7 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from benthoscope.engine.discriminative.coefficients import BLOCK, Coefficients, log_softmax
-from benthoscope.engine.discriminative.objective import Information, InformationObjective, WeightedExamples
+from benthoscope.engine.discriminative.objective import (
+    Information,
+    InformationObjective,
+    UncertainExamples,
+    WeightedExamples,
+)
 from benthoscope.engine.discriminative.optimisation import Precision, climb
 from benthoscope.engine.labelling.calibration import WITHIN_ACTS, temperature
 from benthoscope.engine.labelling.holding_out import FOLDS, LabelledRows, Split, split
@@ -108,6 +113,23 @@ class Remembered:
 
 
 @dataclass(frozen=True)
+class TermLikelihoods:
+    """How probable the labels of each image are if its true term is each of `terms` (T,), sorted: `values` (n, T), the
+    largest of each row is 1. They follow from the reliability of this many `people`."""
+
+    terms: np.ndarray
+    values: np.ndarray
+    people: int = 0
+
+    def of(self, terms: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+        """Return the values of some labels for these sorted terms (m, K); 0 for terms that nobody has given."""
+        result = np.zeros((len(chosen), len(terms)))
+        _, columns, own_columns = np.intersect1d(terms, self.terms, return_indices=True)
+        result[:, columns] = self.values[np.ix_(chosen, own_columns)]
+        return result
+
+
+@dataclass(frozen=True)
 class HeldOut:
     """Scores of labels by models that did not see them.
 
@@ -169,6 +191,7 @@ def learn(
     settings: LearnerSettings | None = None,
     before: Learned | None = None,
     remembered: Remembered | None = None,
+    likelihoods: TermLikelihoods | None = None,
     rng: np.random.Generator,
     on_step: OnStep = ignore,
 ) -> Learned:
@@ -177,7 +200,8 @@ def learn(
     `trust` (n,) is the weight of each label: 1 if somebody looked at the image, less for labels of whole groups.
     `events` (n,) are the events of the labels: labels of one event resemble each other, so, where possible, labels are
     tested by models fitted without their event. With `before`, starts from that model. `remembered` are labels of an
-    earlier campaign; with them, no own labels are needed.
+    earlier campaign; with them, no own labels are needed. With `likelihoods`, a label is evidence for several terms, as
+    far as its author confuses them.
     """
     chosen = settings or LearnerSettings()
     earlier = remembered or Remembered.nothing(data.rows.shape[1])
@@ -204,6 +228,7 @@ def learn(
         chosen,
         _unlabelled(data, rows, chosen.unlabelled, rng),
         earlier,
+        None if likelihoods is None else likelihoods.of(terms, training_rows),
     )
     on_step(Progress(0, FOLDS + 1, "training on all labels"))
     coefficients = task.climbed(np.ones(len(y), bool), task.start(before), chosen.unlabelled)
@@ -223,6 +248,7 @@ class _Task:
     settings: LearnerSettings
     unlabelled: np.ndarray
     remembered: Remembered
+    likelihoods: np.ndarray | None = None  # (n, K), None for certain labels
 
     def start(self, before: Learned | None) -> Coefficients:
         """Return initial coefficients: known terms start from the previous model, new terms from zero."""
@@ -239,11 +265,7 @@ class _Task:
     def climbed(self, shown: np.ndarray, start: Coefficients, unlabelled: int) -> Coefficients:
         """Fit to the labels `shown` and to unlabelled images. Images of clusters without a label are left out: they may
         belong to a term that has no label yet, and the model would become confident of a wrong one."""
-        labelled = WeightedExamples(
-            np.concatenate([self.data.rows[self.rows[shown]], self.remembered.rows]),
-            np.concatenate([self.y[shown], np.searchsorted(self.terms, self.remembered.terms)]),
-            np.concatenate([self.weights[shown], self.remembered.weights]),
-        )
+        labelled = self.examples(shown)
         precision = Precision(gain=1e-6, slope=1e-4, steps=self.settings.steps)
         free = self.data.rows[self.unlabelled[:unlabelled]]
         covered = np.isin(self.data.clusters[self.unlabelled[:unlabelled]], self.data.clusters[self.rows[shown]])
@@ -253,6 +275,18 @@ class _Task:
         strength = self.settings.information * (covered.mean() if len(covered) else 0.0) * self.own_share(shown) ** 2
         objective = InformationObjective(self.settings.penalty, information, labelled, strength)
         return climb(objective, start, precision).coefficients
+
+    def examples(self, shown: np.ndarray) -> WeightedExamples | UncertainExamples:
+        """Return the labels `shown` and those of a memory as training examples."""
+        X = np.concatenate([self.data.rows[self.rows[shown]], self.remembered.rows])
+        weights = np.concatenate([self.weights[shown], self.remembered.weights])
+        remembered_y = np.searchsorted(self.terms, self.remembered.terms)
+        if self.likelihoods is None:
+            return WeightedExamples(X, np.concatenate([self.y[shown], remembered_y]), weights)
+        certain = np.eye(len(self.terms))[remembered_y]
+        with np.errstate(divide="ignore"):
+            logs = np.log(np.concatenate([self.likelihoods[shown], certain]))
+        return UncertainExamples(X, logs, weights)
 
     def own_share(self, shown: np.ndarray) -> float:
         """Return the fraction of own labels in all weights, by which unlabelled images count less beside a memory. The

@@ -16,6 +16,7 @@ from benthoscope.engine.labelling.measured_accuracy import measure
 from benthoscope.engine.labelling.memory.memory_in_use import remembered
 from benthoscope.engine.labelling.memory.transfer import memory_facts
 from benthoscope.engine.labelling.page_choice.next_page import GROUPS, Unlabelled, next_pages
+from benthoscope.engine.labelling.people.known_reliability import label_likelihoods
 from benthoscope.engine.labelling.suggestions import Suggestions, SuggestionStore, suggested
 from benthoscope.engine.labelling.training_data import LearningData, labelled_rows, material
 from benthoscope.engine.workspace import Workspace
@@ -41,6 +42,7 @@ def learn_labels(
     last = log.last_number()
     labels = labelled_rows(log.events(), training_material, log.current(), drawn_images(workspace))
     memory = remembered(workspace, training_material, float(labels.trust.sum()), np.random.default_rng(seed))
+    likelihoods = label_likelihoods(workspace, labels, training_material.image_ids)
     train = partial(
         learn,
         training_material.data,
@@ -49,6 +51,7 @@ def learn_labels(
         labels.trust,
         labels.event_of_row,
         labels.context(training_material),
+        likelihoods=likelihoods,
         on_step=job.on_step,
     )
     learned = train(before=_models.get(key), remembered=memory, rng=rng)
@@ -57,6 +60,8 @@ def learn_labels(
     measured = measure(answered_stream(workspace))
     result = suggested(training_material, learned, labels, last, measured)
     result = replace(result, facts={**result.facts, "next": _next_page(result, training_material, measured.answered)})
+    if likelihoods is not None:
+        result = replace(result, facts={**result.facts, "reliable_people": likelihoods.people})
     if memory is not None:
         without = partial(train, rng=np.random.default_rng(seed))
         result = replace(result, facts={**result.facts, "memory": memory_facts(memory, learned, labels, without)})

@@ -215,7 +215,9 @@ label_event = Table(
     Column("run_id", Id, ForeignKey("run.id", ondelete="RESTRICT")),
     Column("rule", JSON, nullable=False, default=dict),
     Column("confidence", Float),
-    CheckConstraint("kind in ('label', 'part', 'clear', 'refuse', 'audit', 'arrange', 'revert', 'undo')", name="kind"),
+    CheckConstraint(
+        "kind in ('label', 'opinion', 'part', 'clear', 'refuse', 'audit', 'arrange', 'revert', 'undo')", name="kind"
+    ),
     Index("ix_label_event_first_image", "first_image", "last_image"),
 )
 
@@ -339,7 +341,7 @@ sampling_frame = _table(
     Column("label_event", BigInteger, nullable=False),  # the newest label event when the frame was created
     _of("person", on_delete="RESTRICT"),
     Column("created_at", Moment, nullable=False),
-    CheckConstraint("purpose in ('cover', 'stop', 'audit', 'repeat')", name="purpose"),
+    CheckConstraint("purpose in ('cover', 'stop', 'audit', 'repeat', 'double')", name="purpose"),
     CheckConstraint("parent_kind in ('dive', 'campaign', 'workspace', 'event', 'labels')", name="parent_kind"),
     Index("ix_sampling_frame_parent", "purpose", "parent_kind", "parent_id"),
 )

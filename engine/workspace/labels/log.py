@@ -33,6 +33,7 @@ REASONS = (
     "crowd",
     "import",
     "verification",
+    "double",
     "resolved",
     "audit",
     "arrange",

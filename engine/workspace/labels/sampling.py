@@ -21,7 +21,7 @@ from benthoscope.engine.workspace.labels.sampling_keys import draw_uniform, draw
 from benthoscope.engine.workspace.records import current_time, inserted_id
 from benthoscope.engine.workspace.storage.id_packing import pack_ids, unpack_ids
 
-PURPOSES = ("cover", "stop", "audit", "repeat")
+PURPOSES = ("cover", "stop", "audit", "repeat", "double")
 PARENTS = ("dive", "campaign", "workspace", "event", "labels")
 STATES = ("open", "answered", "cannot tell", "withdrawn")
 HUNTED = 0.1  # a new wave starts when labels by looking cover this fraction of the images that the wave represents
@@ -204,9 +204,9 @@ class SamplingStore:
     # --- drawing
 
     def eligible(self, frame: SamplingFrame) -> np.ndarray:
-        """Return sorted ids of the images a frame may draw: for cover and stop those nobody has looked at, for audit
-        and repeat all."""
-        if frame.purpose in ("audit", "repeat"):
+        """Return sorted ids of the images a frame may draw: for cover and stop those nobody has looked at, for audit,
+        repeat and double all."""
+        if frame.purpose in ("audit", "repeat", "double"):
             return frame.images
         return np.setdiff1d(frame.images, self.looked_at(), assume_unique=True)
 

@@ -14,6 +14,7 @@ from benthoscope.engine.discriminative.kernel_factors import factored
 from benthoscope.engine.discriminative.objective import (
     Information,
     InformationObjective,
+    UncertainExamples,
     WeightedExamples,
     mutual_information,
 )
@@ -55,6 +56,13 @@ def labelled(X, y, weights=None):
     return WeightedExamples(X, y, np.ones(len(y)) if weights is None else weights)
 
 
+def uncertain(X, y, confusion=0.3):
+    """Examples whose class may be the next one with a probability."""
+    likelihoods = (1 - confusion) * np.eye(5)[y] + confusion * np.eye(5)[(y + 1) % 5]
+    with np.errstate(divide="ignore"):
+        return UncertainExamples(X, np.log(likelihoods), np.linspace(0, 2, len(X)))
+
+
 def random_coefficients(rng, K=5, D=4, size=1.0):
     return Coefficients(size * rng.standard_normal((K, D)), size * rng.standard_normal(K))
 
@@ -72,6 +80,7 @@ def objectives(X, y):
             0.03, Information(X[half:], balance=False), labelled(X[:9], y[:9]), 7.0
         ),
         "weighted": InformationObjective(0.03, labelled=labelled(X, y, np.linspace(0, 2, len(X)))),
+        "uncertain": InformationObjective(0.03, labelled=uncertain(X, y)),
         "kernel": InformationObjective(0.03, Information(factored(rbf(X))(rbf(X))[:, :4])),
     }
 
@@ -92,13 +101,22 @@ def differences(evaluate, at, step=1e-5):
 
 
 @pytest.mark.parametrize(
-    "name", ["linear", "prior", "no balance", "supervised", "semi", "semi without balance", "weighted", "kernel"]
+    "name",
+    ["linear", "prior", "no balance", "supervised", "semi", "semi without balance", "weighted", "uncertain", "kernel"],
 )
 def test_gradients_equal_central_differences(name, data, rng):
     objective, start = objectives(*data)[name], random_coefficients(rng)
     gradient = objective(start)[1].packed()
     expected = differences(lambda flat: objective(Coefficients.unpacked(flat, 5))[0], start.packed())
     assert np.abs(gradient - expected).max() <= 1e-6 * np.abs(expected).max()
+
+
+def test_examples_of_a_known_class_are_those_without_uncertainty(data, rng):
+    X, y = data
+    start, weights = random_coefficients(rng, size=30.0), np.linspace(0, 2, len(X))  # the wrong classes underflow
+    known, certain = labelled(X, y, weights).value(start), uncertain(X, y, confusion=0.0).value(start)
+    assert certain[0] == pytest.approx(known[0])
+    np.testing.assert_allclose(certain[1].packed(), known[1].packed(), atol=1e-9)
 
 
 def test_an_even_prior_of_sizes_lowers_the_objective_by_log_k(data, rng):

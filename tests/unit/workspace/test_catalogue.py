@@ -16,8 +16,18 @@ from benthoscope.engine.workspace import Workspace
 from benthoscope.engine.workspace.database import catalogue as catalogue_module
 from benthoscope.engine.workspace.database.catalogue import MIGRATIONS, create_catalogue, migrate, open_catalogue
 from benthoscope.engine.workspace.database.connections import sqlite_engines
-from benthoscope.engine.workspace.database.schema import metadata, person
+from benthoscope.engine.workspace.database.schema import (
+    label_event,
+    metadata,
+    person,
+    sampling_answer,
+    sampling_draw,
+    sampling_frame,
+    sampling_wave,
+)
 from benthoscope.engine.workspace.database.writer import CatalogueError
+from benthoscope.engine.workspace.labels.sampling import Parent
+from benthoscope.engine.workspace.labels.vocabularies import NewTerm
 
 
 def add_person(name):
@@ -45,6 +55,36 @@ def test_migrating_down_and_up_again_leaves_an_empty_catalogue(tmp_path):
         assert set(remaining_rows) <= {"alembic_version", "sqlite_sequence"}
     migrate(engines.writer)
     engines.dispose()
+
+
+def test_random_draws_and_undone_labels_survive_the_migration_to_double_labels(workspace):
+    """The tables are copied by the migration, although others refer to them."""
+    ann = workspace.people.named("Ann").id
+    term = workspace.vocabularies.terms(workspace.vocabularies.add("own", [NewTerm(("kelp",))]).id)[0].id
+    event = workspace.labels.label(ann, [1, 2], term)
+    workspace.labels.undo(ann, event)
+    frame = workspace.sampling.open_frame("cover", Parent(), [1, 2, 3], ann)
+    draw = workspace.sampling.draw(frame, 2)[0]
+    workspace.sampling.record_answer(draw, term, ann)
+    workspace.labels.append("opinion", ann, [3], term_id=term, why="double")
+    workspace.sampling.open_frame("double", Parent("labels", ann), [3], ann)
+    tables = (label_event, sampling_frame, sampling_wave, sampling_draw, sampling_answer)
+    before = {table.name: workspace.catalogue.all(select(table)) for table in tables}
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+
+    def move(step, revision):
+        with workspace.catalogue._engines.writer.connect() as connection, connection.begin():
+            config.attributes["connection"] = connection
+            step(config, revision)
+
+    move(command.downgrade, "0008")
+    move(command.upgrade, "head")
+    after = {table.name: workspace.catalogue.all(select(table)) for table in tables}
+    assert len(before["label_event"]) == 3 and len(before["sampling_frame"]) == 2
+    assert after["label_event"] == before["label_event"][:2]
+    assert after["sampling_frame"] == before["sampling_frame"][:1]
+    assert all(after[name] == before[name] for name in ("sampling_wave", "sampling_draw", "sampling_answer"))
 
 
 def test_the_numbers_of_the_migration_files_are_their_revisions():

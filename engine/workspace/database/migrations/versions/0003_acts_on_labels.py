@@ -3,6 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
+from benthoscope.engine.workspace.database.migrations.checks import replace_event_kinds
 from benthoscope.engine.workspace.storage.id_packing import unpack_ids
 
 revision = "0003"
@@ -27,7 +28,7 @@ def upgrade() -> None:
     op.add_column("label_event", sa.Column("first_image", sa.BigInteger(), nullable=False, server_default="0"))
     op.add_column("label_event", sa.Column("last_image", sa.BigInteger(), nullable=False, server_default="0"))
     _note_extremes()
-    _rebuild(KINDS, _without_defaults)
+    replace_event_kinds(KINDS, _without_defaults)
     op.create_index("ix_label_event_first_image", "label_event", ["first_image", "last_image"])
     _create_favourite()
     _create_term_link()
@@ -38,7 +39,7 @@ def downgrade() -> None:
     op.drop_table("favourite")
     op.drop_index("ix_label_event_first_image", "label_event")
     op.execute(event.delete().where(event.c.kind.not_in(["label", "undo"])))
-    _rebuild("kind in ('label', 'undo')", _without_extremes)
+    replace_event_kinds("kind in ('label', 'undo')", _without_extremes)
 
 
 def _note_extremes() -> None:
@@ -47,20 +48,6 @@ def _note_extremes() -> None:
         ids = unpack_ids(images)
         values = {"first_image": int(ids[0]), "last_image": int(ids[-1])}
         connection.execute(event.update().where(event.c.number == number).values(**values))
-
-
-def _rebuild(kinds: str, change) -> None:
-    """Replace the check of kinds. SQLite copies the table for this and does not drop a table whose rows refer to each
-    other, so the references are removed temporarily."""
-    connection = op.get_bind()
-    undone = connection.execute(sa.select(event.c.number, event.c.undoes).where(event.c.undoes.is_not(None))).all()
-    connection.execute(event.update().values(undoes=None))
-    with op.batch_alter_table("label_event", schema=None) as batch:
-        batch.drop_constraint(op.f("ck_label_event_kind"), type_="check")
-        batch.create_check_constraint(op.f("ck_label_event_kind"), kinds)
-        change(batch)
-    for number, undoes in undone:
-        connection.execute(event.update().where(event.c.number == number).values(undoes=undoes))
 
 
 def _without_defaults(batch) -> None:
