@@ -11,6 +11,9 @@ from benthoscope.engine.jobs.labels.typical import next_to_label
 from benthoscope.engine.labelling.accuracy.label_errors import suspicious_labels
 from benthoscope.engine.labelling.cluster_edits import split_cluster
 from benthoscope.engine.labelling.crowd_adoption import adopt_clusters
+from benthoscope.engine.labelling.people import double_labels
+from benthoscope.engine.labelling.people.disagreements import adopt, disagreement_facts, keep
+from benthoscope.engine.labelling.people.person_report import agreement_facts
 from benthoscope.engine.labelling.verification import unverified, verify_labels
 
 router = APIRouter(tags=["labels"])
@@ -22,6 +25,22 @@ class NewVerification(BaseModel):
     term: Integer
     correct: list[Integer] = Field(default_factory=list, description="Ids of images whose label is confirmed.")
     wrong: list[Integer] = Field(default_factory=list, description="Ids of images whose label is rejected.")
+
+
+class DoubleRequest(BaseModel):
+    person: Person
+    count: Integer = Field(description="Number of images to draw.")
+
+
+class DoubleAnswers(BaseModel):
+    person: Person
+    answers: dict[Integer, Integer | None] = Field(description="Id of a term for each image; null: cannot tell.")
+
+
+class Decisions(BaseModel):
+    person: Person
+    adopt: list[Integer] = Field(default_factory=list, description="Ids of images that get the consensus.")
+    keep: list[Integer] = Field(default_factory=list, description="Ids of images that keep the label of the person.")
 
 
 class Adoption(BaseModel):
@@ -53,6 +72,53 @@ def suspicious(app: State) -> dict[str, Any]:
 def next_page(app: State) -> dict[str, Any]:
     """The queue of Learn that probably makes most labels right per minute, the reason, and typical images."""
     return next_to_label(app.workspace)
+
+
+@router.get("/labels/agreement")
+def agreement(app: State) -> dict[str, Any]:
+    """Agreement in blind double labels: of each two people, and of each person with the others, by term."""
+    return agreement_facts(app.workspace)
+
+
+@router.get("/labels/double")
+def double(person: Person, app: State) -> dict[str, Any]:
+    """The drawn images that this person has to label a second time, and the progress of the request."""
+    return double_labels.double_facts(app.workspace, app.workspace.people.named(person).id)
+
+
+@router.post("/labels/double", status_code=201)
+def request_double(new: DoubleRequest, app: State) -> dict[str, Any]:
+    """Draw images that others labelled, for a second label by this person without seeing the first."""
+    person = app.workspace.people.named(new.person)
+    double_labels.ask_for(app.workspace, person.id, new.count)
+    return double_labels.double_facts(app.workspace, person.id)
+
+
+@router.post("/labels/double/answers", status_code=201)
+def answer_double(new: DoubleAnswers, app: State) -> dict[str, Any]:
+    """Store second labels of drawn images. The current labels stay."""
+    person = app.workspace.people.named(new.person)
+    for term in {term for term in new.answers.values() if term is not None}:
+        app.workspace.vocabularies.term(term)
+    events = double_labels.answer(app.workspace, person.id, new.answers)
+    app.changed(LABELS)
+    return {"events": events}
+
+
+@router.get("/labels/disagreements")
+def disagreements(person: Person, app: State) -> dict[str, Any]:
+    """Images on which this person differs from the consensus of the others."""
+    return disagreement_facts(app.workspace, app.workspace.people.named(person).id)
+
+
+@router.post("/labels/disagreements", status_code=201)
+def decide(new: Decisions, app: State) -> dict[str, Any]:
+    """Give images the consensus as the label of this person, or keep the person's label."""
+    person = app.workspace.people.named(new.person).id
+    events = adopt(app.workspace, person, new.adopt) if new.adopt else []
+    events += keep(app.workspace, person, new.keep) if new.keep else []
+    app.changed(LABELS)
+    return {"events": events}
 
 
 @router.post("/labels/verifications", status_code=201)

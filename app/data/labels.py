@@ -96,7 +96,12 @@ WHY = {
     "revert": "restored",
     "undo": "undo",
 }
-KINDS = {"label": "labelled", "opinion": "would label", "clear": "removed the label", "refuse": "rejected the suggestion"}
+KINDS = {
+    "label": "labelled",
+    "opinion": "would label",
+    "clear": "removed the label",
+    "refuse": "rejected the suggestion",
+}
 PARTS = {
     "point": "points",
     "box": "boxes",

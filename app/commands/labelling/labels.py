@@ -9,6 +9,7 @@ import typer
 from benthoscope.app.commands.labelling.final_check import final_check
 from benthoscope.app.commands.labelling.learn import PersonOption
 from benthoscope.app.commands.labelling.people_and_terms import find_term, person_id_of
+from benthoscope.app.commands.labelling.several_people import agreement, disagreements, double
 from benthoscope.app.commands.old_options import accepting_old_options
 from benthoscope.app.commands.terminal import (
     JsonOption,
@@ -207,6 +208,9 @@ def withdraw_audit(
 
 
 commands.command("final-check")(final_check)
+commands.command()(double)
+commands.command()(agreement)
+commands.command()(disagreements)
 
 
 @commands.command()

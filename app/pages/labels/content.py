@@ -8,7 +8,7 @@ import numpy as np
 
 from benthoscope.app.data.figures import MOST_TERMS
 from benthoscope.app.data.labels import describe_events, open_conflicts, standing_events
-from benthoscope.app.pages.labels import cover
+from benthoscope.app.pages.labels import cover, training
 from benthoscope.app.pages.labels.export_form import exports
 from benthoscope.app.pages.labels.model import Labels
 from benthoscope.app.session.app_state import AppState
@@ -26,6 +26,7 @@ from benthoscope.engine.labelling.agreement import (
 )
 from benthoscope.engine.labelling.audits.bulk_audit import pooled_statement
 from benthoscope.engine.labelling.audits.sample import audits
+from benthoscope.engine.labelling.people.person_report import agreement_facts
 from benthoscope.engine.labelling.terms import TermTree
 from benthoscope.engine.term_path import joined
 from benthoscope.engine.workspace.labels.events import standing
@@ -35,6 +36,7 @@ TITLES = {
     "words": "Vocabulary",
     "import": "Import",
     "people": "Agreement",
+    "training": "Training",
     "history": "History",
     "cover": "Cover",
     "export": "Export",
@@ -43,11 +45,16 @@ QUESTIONS = {
     "words": "Which labels are there, and what do they mean?",
     "import": "How do labels of other programs get in?",
     "people": "Do people agree?",
+    "training": "Where do your labels differ from those of the others?",
     "history": "Who labelled what, and when? Undo and check it here",
     "cover": "How much of each habitat is there?",
     "export": "How do the labels get into other programs?",
 }
-GROUPS = (("Labels", ("words", "import")), ("Quality", ("people", "history")), ("Results", ("cover", "export")))
+GROUPS = (
+    ("Labels", ("words", "import")),
+    ("Quality", ("people", "training", "history")),
+    ("Results", ("cover", "export")),
+)
 SHOWN = 200  # conflicts shown at once
 
 
@@ -138,6 +145,7 @@ def _people(labels: Labels) -> dict[str, Any]:
     chosen = [pair["ids"] for pair in pairs if pair["ids"] == sorted(labels.people)] or [pair["ids"] for pair in pairs]
     open_ = open_conflicts(labels.app)
     return {
+        "blind": labels.app.cached("blind labels", lambda: agreement_facts(labels.app.workspace), LABELS),
         "pairs": pairs,
         "several": len(images),
         "fleiss": _kappa(fleiss_kappa, table) if len(table) else None,
@@ -276,6 +284,7 @@ def _import_told(result: Mapping[str, Any] | None) -> str:
 VIEWS: Mapping[str, Callable[[Labels], dict[str, Any]]] = {
     "words": _words,
     "people": _people,
+    "training": training.content,
     "history": _history,
     "cover": _cover,
     "import": _import,

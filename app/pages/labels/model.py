@@ -14,13 +14,14 @@ from benthoscope.app.session.cache import LABELS
 from benthoscope.app.session.session import Session
 from benthoscope.app.session.view_model import ViewModel
 from benthoscope.engine.labelling.audits.bulk_audit import withdraw_audit
+from benthoscope.engine.labelling.people.disagreements import adopt, keep
 from benthoscope.engine.labelling.terms import OWN_VOCABULARY
 from benthoscope.engine.labelling.vocabulary_file import add_catami, read_vocabulary
 from benthoscope.engine.problems import BadInput, fail
 from benthoscope.engine.term_path import joined
 from benthoscope.engine.workspace.labels.vocabularies import NewTerm, Term, TermLink, Vocabulary
 
-PARTS = ("words", "import", "people", "history", "cover", "export")
+PARTS = ("words", "import", "people", "training", "history", "cover", "export")
 OLD_PARTS = {"files": "export"}  # names in addresses of earlier versions
 EXAMPLES = 4  # images that show what a term means
 
@@ -32,6 +33,7 @@ class Labels(ViewModel):
     vocabulary = param.Integer(default=None, allow_None=True, doc="Id of the vocabulary; None is the first.")
     target = param.Integer(default=None, allow_None=True, doc="Id of the vocabulary that terms are linked to.")
     image = param.Integer(default=None, allow_None=True, doc="Id of the image whose history is shown; None means all.")
+    confusion = param.List(default=[], item_type=int, doc="Ids of the own label and the consensus that are compared.")
     people = param.List(default=[], item_type=int, doc="Ids of the two people compared.")
     selection = param.Integer(default=None, allow_None=True, doc="Id of the saved selection to export.")
     run = param.Integer(default=None, allow_None=True, doc="Id of the run whose clusters are exported.")
@@ -134,6 +136,16 @@ class Labels(ViewModel):
         """Resolve a conflict with this term; the other labels stay in the history."""
         self.app.workspace.labels.label(self.person_id(), [image], term_id, why="resolved")
         self._notify(f'Labelled image {image} "{self._term(term_id).name}"', undo=True)
+
+    def adopt(self, image: int) -> None:
+        """Give an image the consensus as the label of this person."""
+        adopt(self.app.workspace, self.person_id(), [image])
+        self._notify(f"Changed your label of image {image} to the consensus", undo=True)
+
+    def keep(self, image: int) -> None:
+        """Keep the person's own label of an image, and list it no more."""
+        keep(self.app.workspace, self.person_id(), [image])
+        self._notify(f"Kept your label of image {image}", undo=True)
 
     def undo(self, number: int) -> None:
         self.app.workspace.labels.undo(self.person_id(), number)

@@ -20,14 +20,17 @@ class LabelsBoard(OrderedCommandComponent):
     """Sends the commands in `COMMANDS`."""
 
     _module = "pages/labels/page"
-    _styles = ("parts", "labels", "plots")
+    _styles = ("parts", "labels", "notice", "plots")
 
     content = param.Dict(default={}, doc="What `content.content` returns.")
     history = Child(doc="The table of the history.")
 
 
 KEYS = [
-    ["1 to 6", "Vocabulary, import, agreement, history, cover, export"],
+    ["1 to 7", "Vocabulary, import, agreement, training, history, cover, export"],
+    ["Arrows", "Training: choose an image"],
+    ["a", "Training: change your label to the consensus"],
+    ["k", "Training: keep your label"],
     ["x", "Export labels"],
     ["i", "Import labels"],
 ]
@@ -71,7 +74,7 @@ class LabelsPage(BoardPage):
             LabelsBoard(history=self.history, sizing_mode="stretch_width"),
             self._content_and_history,
             COMMANDS,
-            ["part", "vocabulary", "target", "image", "people", "level", "together", "step"],
+            ["part", "vocabulary", "target", "image", "people", "confusion", "level", "together", "step"],
         )
         self.layout = pn.Column(self.board, form_dialog(labels.form), sizing_mode="stretch_width")
         if labels.selection is not None:
@@ -126,6 +129,18 @@ def _compare_people(labels: Labels, ids: Ids) -> None:
     labels.people = list(ids)
 
 
+def _compare_labels(labels: Labels, ids: Ids = ()) -> None:
+    labels.confusion = list(ids)
+
+
+def _adopt(labels: Labels, image: int) -> None:
+    labels.adopt(image)
+
+
+def _keep(labels: Labels, image: int) -> None:
+    labels.keep(image)
+
+
 def _resolve(labels: Labels, image: int, term: int) -> None:
     labels.resolve(image, term)
 
@@ -165,6 +180,9 @@ COMMANDS = CommandTable(
         "key": _choose_key,
         "link": _link,
         "pair": _compare_people,
+        "confusion": _compare_labels,
+        "adopt": _adopt,
+        "keep": _keep,
         "resolve": _resolve,
         "image": _show_image,
         "level": _set_level,

@@ -13,7 +13,7 @@ from benthoscope.app.data.topics import runs_of_topics
 from benthoscope.app.pages.learn.final_check import state
 from benthoscope.app.pages.learn.memory import memory_content
 from benthoscope.app.pages.learn.model import Learn
-from benthoscope.app.pages.learn.queues import QUEUE_NAMES, RANDOM, TOPICS, TYPICAL
+from benthoscope.app.pages.learn.queues import DOUBLE, QUEUE_NAMES, RANDOM, TOPICS, TYPICAL
 from benthoscope.app.pages.learn.typical import images_without_model, is_choosing
 from benthoscope.app.session.cache import LABELS
 from benthoscope.engine.labelling.accuracy.repeats import slip_record
@@ -77,10 +77,10 @@ def _first_page(learn: Learn, colours: Mapping[int, str]) -> dict[str, Any]:
 
 
 def _queues(learn: Learn) -> dict[str, dict[str, Any]]:
-    """The queues of this page, and the one with a separate page. The queue of topics needs a run of topics."""
+    """The queues of this page, and those with separate pages. The queue of topics needs a run of topics."""
     has_topics = bool(runs_of_topics(learn.app))
     names = {name: queue for name, queue in QUEUE_NAMES.items() if name != TOPICS or has_topics}
-    return {name: vars(queue) for name, queue in {**names, "random": RANDOM}.items()}
+    return {name: vars(queue) for name, queue in {**names, "random": RANDOM, "double": DOUBLE}.items()}
 
 
 def _age(learn: Learn) -> dict[str, Any]:

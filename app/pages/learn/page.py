@@ -5,7 +5,7 @@ import param
 from benthoscope.app.components.base import OrderedCommandComponent
 from benthoscope.app.components.notices import empty
 from benthoscope.app.pages.base import BoardPage
-from benthoscope.app.pages.learn import random_page as random_images
+from benthoscope.app.pages.learn import blind_page
 from benthoscope.app.pages.learn.content import content
 from benthoscope.app.pages.learn.model import Learn
 from benthoscope.app.session.commands import CommandTable, Ids
@@ -40,8 +40,8 @@ KEYS = [
 
 
 def view(session: Session):
-    if session.address.query.get("queue") in random_images.QUEUES:
-        return random_images.view(session)
+    if session.address.query.get("queue") in blind_page.QUEUES:
+        return blind_page.view(session)
     if not session.workspace.features.names():
         return empty(
             "No image features yet",

@@ -61,6 +61,12 @@ QUEUE_NAMES = {
         "the cluster differ: your label decides",
     ),
 }
+DOUBLE = QueueName(
+    "Second labels",
+    "Label images that others labelled, without seeing their labels. This shows how well people agree",
+    False,
+    "/learn?queue=double",
+)
 RANDOM = QueueName(
     "Random",
     "Label images drawn at random, without suggestions. Cover is estimated from them",

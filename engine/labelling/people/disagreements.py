@@ -100,17 +100,26 @@ def disagreement_facts(workspace: Workspace, person_id: int) -> dict[str, Any]:
     }
 
 
+def most_frequent(terms: Sequence[int]) -> int | None:
+    """Return the most frequent term; None if two are equally frequent."""
+    votes = Counter(terms).most_common(2)
+    return None if len(votes) > 1 and votes[0][1] == votes[1][1] else votes[0][0]
+
+
 def _compared(looks: Opinions, row: int, others: Sequence[int], resolving: set[int]) -> Disagreement | None:
     """Return the label in a row beside those in other rows of its image; None if these have no most frequent term."""
-    settling = [other for other in others if int(looks.numbers[other]) in resolving]
-    votes = Counter(looks.terms[others].tolist()).most_common(2)
-    if not settling and len(votes) > 1 and votes[0][1] == votes[1][1]:
+    terms = looks.terms[others].tolist()
+    newest = max(
+        (other for other in others if int(looks.numbers[other]) in resolving),
+        key=lambda other: int(looks.numbers[other]),
+        default=None,
+    )
+    consensus = most_frequent(terms) if newest is None else int(looks.terms[newest])
+    if consensus is None:
         return None
-    newest = max(settling, key=lambda other: int(looks.numbers[other]), default=None)
-    consensus = votes[0][0] if newest is None else int(looks.terms[newest])
-    agreeing = int((looks.terms[others] == consensus).sum())
+    agreeing = terms.count(consensus)
     return Disagreement(
-        int(looks.images[row]), int(looks.terms[row]), int(consensus), agreeing, len(others), newest is not None
+        int(looks.images[row]), int(looks.terms[row]), consensus, agreeing, len(others), newest is not None
     )
 
 

@@ -6,7 +6,8 @@ an opinion: the current label of the image stays, and a different one is listed 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -124,6 +125,13 @@ def answer(
         ]
     )
     return numbers
+
+
+def double_facts(workspace: Workspace, person_id: int) -> dict[str, Any]:
+    """Return the images that a person has to answer and the progress, as plain values."""
+    state = progress(workspace, person_id)
+    images = [draw.image_id for draw in next_page(workspace, person_id, state.left)] if state.left else []
+    return {"images": images, **asdict(state)}
 
 
 def blind_looks(workspace: Workspace) -> Opinions:

@@ -10,10 +10,12 @@ from benthoscope.engine.labelling.training_data import LOOKED_AT, LabelsOfRows
 from benthoscope.engine.workspace import Workspace
 from benthoscope.engine.workspace.labels.events import Event
 
+NOBODY = -1  # the author of labels of whole groups
+
 
 def reliability_of(workspace: Workspace) -> Reliability:
     """Return the reliability of everybody with blind double labels."""
-    return estimate(blind_looks(workspace), np.unique(workspace.labels.current_terms()[1]), _settled(workspace))
+    return estimate(blind_looks(workspace), np.unique(workspace.labels.current_terms()[1]), resolved_terms(workspace))
 
 
 def label_likelihoods(workspace: Workspace, labels: LabelsOfRows, image_ids: np.ndarray) -> TermLikelihoods | None:
@@ -24,8 +26,8 @@ def label_likelihoods(workspace: Workspace, labels: LabelsOfRows, image_ids: np.
     Resolved labels are taken as right, and so are labels of whole groups: their trust says how little they count.
     """
     looks = blind_looks(workspace)
-    events = {event.number: event for event in workspace.labels.effective()[0]}
-    reliability = estimate(looks, np.unique(labels.terms), _settled(workspace))
+    events = {event.number: event for event in workspace.labels.events()}
+    reliability = estimate(looks, np.unique(labels.terms), resolved_terms(workspace))
     if not (reliability.looks >= LEAST).any():
         return None
     numbers = labels.events.tolist()
@@ -36,9 +38,6 @@ def label_likelihoods(workspace: Workspace, labels: LabelsOfRows, image_ids: np.
     values[is_resolved] = labels.terms[is_resolved, None] == reliability.terms
     largest = np.maximum(values.max(1, keepdims=True), np.finfo(float).tiny)
     return TermLikelihoods(reliability.terms, values / largest, int((reliability.looks >= LEAST).sum()))
-
-
-NOBODY = -1
 
 
 def _author(event: Event) -> int:
@@ -58,7 +57,7 @@ def _add_second_looks(
     np.multiply.at(values, at[used], factors)
 
 
-def _settled(workspace: Workspace) -> dict[int, int]:
+def resolved_terms(workspace: Workspace) -> dict[int, int]:
     """Return {image: term} of the resolved conflicts."""
     resolving = [event for event in workspace.labels.effective()[0] if event.why == "resolved" and event.term_id]
     return {image: event.given_term_id for event in resolving for image in event.images.tolist()}

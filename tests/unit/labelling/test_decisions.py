@@ -126,6 +126,59 @@ def test_the_routes_list_and_verify(request_api, ids, kelp):
     assert request_api("POST", "/labels/verifications", json=body).status_code == 422
 
 
+# --- second labels
+
+
+def test_a_second_label_is_drawn_answered_and_compared_by_command_and_over_rest(reef, ids, kelp, request_api, tmp_path):
+    sand = find_or_create_term(reef.vocabularies, "Sand")
+    _, drawn = command(reef, "labels", "double", "--random", 3, "--person", "Ann")
+    images = [image["id"] for image in drawn["images"]]
+    assert len(images) == 3 and set(images) <= set(ids[:5].tolist()) and drawn["available"] == 2
+    waiting = request_api("GET", "/labels/double", params={"person": "Ann"}).json()
+    assert waiting["images"] == images and waiting["left"] == 3
+    (tmp_path / "answers.csv").write_text(f"id,term\n{images[0]},Kelp\n{images[1]},Sand\n", encoding="utf-8")
+    _, left = command(reef, "labels", "double", "--answers", tmp_path / "answers.csv", "--person", "Ann")
+    assert [image["id"] for image in left["images"]] == images[2:] and left["answered"] == 2
+    sent = {"person": "Ann", "answers": {images[2]: sand.id}}
+    assert request_api("POST", "/labels/double/answers", json=sent).status_code == 201
+    assert set(labelled(reef).values()) == {kelp.id}
+    _, printed = command(reef, "labels", "agreement")
+    assert printed == request_api("GET", "/labels/agreement").json()
+    assert printed["pairs"] == [{"people": ["Bob", "Ann"], "images": 3, "same": 1, "kappa": 0.0}]
+    (of_ann,) = [each for each in printed["terms"] if each["person"] == "Ann" and each["term"] == "Kelp"]
+    assert (of_ann["same"], of_ann["images"], of_ann["instead"], of_ann["instead_images"]) == (1, 3, "Sand", 2)
+    assert of_ann["low"] == pytest.approx(0.0084, abs=1e-4) and of_ann["high"] == pytest.approx(0.9057, abs=1e-4)
+    assert printed["blame_is_shared"] and not any(person["used"] for person in printed["people"])
+
+
+def test_disagreements_are_listed_and_decided_by_command_and_over_rest(reef, ids, kelp, request_api):
+    sand = find_or_create_term(reef.vocabularies, "Sand")
+    assert request_api("POST", "/labels/double", json={"person": "Ann", "count": 3}).status_code == 201
+    images = request_api("GET", "/labels/double", params={"person": "Ann"}).json()["images"]
+    request_api("POST", "/labels/double/answers", json={"person": "Ann", "answers": dict.fromkeys(images, sand.id)})
+    _, listed = command(reef, "labels", "disagreements", "--person", "Ann")
+    assert [(each["own"], each["consensus"], each["agreeing"]) for each in listed["disagreements"]] == [
+        ("Sand", "Kelp", 1)
+    ] * 3
+    _, left = command(reef, "labels", "disagreements", "--adopt", images[0], "--keep", images[1], "--person", "Ann")
+    assert (left["same"], left["kept"], [each["image"] for each in left["disagreements"]]) == (1, 1, images[2:])
+    decision = {"person": "Ann", "adopt": images[2:]}
+    assert request_api("POST", "/labels/disagreements", json=decision).status_code == 201
+    over_rest = request_api("GET", "/labels/disagreements", params={"person": "Ann"}).json()
+    assert over_rest["same"] == 2 and not over_rest["disagreements"]
+    assert request_api("POST", "/labels/disagreements", json=decision).status_code == 422
+
+
+def test_without_second_labels_the_commands_say_what_to_do(reef, ids, kelp):
+    def text(*words):
+        return CliRunner().invoke(cli, [*words, "-w", str(reef.folder)]).output
+
+    assert "labels double --random 50" in text("labels", "agreement")
+    assert "Nobody else has labelled" in text("labels", "disagreements", "--person", "Bob")
+    assert "Nobody else has given labels" in text("labels", "double", "--person", "Bob")
+    assert "5 more can be drawn" in text("labels", "double", "--person", "Ann")
+
+
 # --- adopt
 
 

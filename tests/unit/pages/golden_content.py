@@ -65,7 +65,10 @@ CASES: dict[str, list[Case]] = {
         Case({"cluster": "mcm"}),
     ],
     "labels": [
-        *(Case({"part": section}) for section in ("words", "import", "people", "history", "cover", "export")),
+        *(
+            Case({"part": section})
+            for section in ("words", "import", "people", "training", "history", "cover", "export")
+        ),
         Case({"part": "history", "image": "1"}),
         Case({}, sent("LabelsBoard", {"act": "export"})),
     ],

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from benthoscope.app.pages.learn import page as learn_page
-from benthoscope.app.pages.learn.random_model import PAGE, RandomImages, content
-from benthoscope.app.pages.learn.random_page import RandomPage
+from benthoscope.app.pages.learn.blind_model import PAGE, content
+from benthoscope.app.pages.learn.blind_page import BlindPage
+from benthoscope.app.pages.learn.random_model import SECOND_LOOK, RandomImages
 from benthoscope.app.session.app_state import AppState
 from benthoscope.app.session.session import Session
 from benthoscope.engine.labelling.cover.report import cover_of
@@ -53,13 +54,13 @@ def answer_all(random, reef):
 def test_the_queue_random_needs_no_model_and_no_features(session):
     session.address.query = {"queue": "random"}
     board = learn_page.view(session)
-    assert board.content["images"] == [] and board.content["sizes"] == [50, 100, 200, 400]
+    assert board.content["images"] == [] and list(board.content["texts"]["sizes"]) == [50]  # of 60 images
 
 
 def test_the_button_of_cover_draws_images_once(session, reef):
     session.address.query = {"queue": "cover", "count": "50"}
     board = learn_page.view(session)
-    assert len(board.content["images"]) == PAGE and board.content["progress"]["budget"] == 50
+    assert len(board.content["images"]) == PAGE and ["Drawn", 50] in [list(fact) for fact in board.content["progress"]]
     assert "count" not in session.address.query
     session.address.query = {"queue": "cover", "count": "50"}  # pressed again: what waits comes first
     again = learn_page.view(session)
@@ -69,7 +70,7 @@ def test_the_button_of_cover_draws_images_once(session, reef):
 
 def test_without_a_name_nothing_is_drawn(reef):
     random = RandomImages(Session(AppState(reef), "learn"))
-    page = RandomPage(random)
+    page = BlindPage(random)
     page.run_command({"act": "ask", "count": 50})
     assert random.session.asks_name and content(random)["images"] == []
     assert reef.sampling.frames("cover") == []
@@ -140,7 +141,7 @@ def test_rare_terms_get_a_blind_second_look(random, reef):
     random.choose_term(terms_of(reef)["coral"])
     random.give_term([rare])
     random.choose_term(terms_of(reef)["sand"])
-    while not content(random)["second"]:
+    while content(random)["texts"]["question"] != SECOND_LOOK:
         random.give_term([image["id"] for image in content(random)["images"] if not image["answered"]])
         random.next()
     assert ids_of(random) == [rare] and not content(random)["images"][0]["answered"]

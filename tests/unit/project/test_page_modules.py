@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 APP = Path(__file__).parents[3] / "app"
-WITHOUT_WIDGETS = ("model.py", "content.py", "random_model.py")
+WITHOUT_WIDGETS = ("model.py", "content.py", "random_model.py", "blind_model.py", "double_model.py")
 WIDGETS = {"panel", "bokeh", "panel_material_ui"}
 LARGEST_FOLDER = 20  # modules
 

@@ -19,7 +19,7 @@ MODULES = (
     "pages.home",
     "pages.labels.page",
     "pages.learn.page",
-    "pages.learn.random_page",
+    "pages.learn.blind_page",
     "pages.objects.page",
     "pages.review.page",
     "pages.runs.page",

@@ -6,11 +6,12 @@ import {coverPart} from "./cover.js"
 import {exportPart, importPart} from "./files.js"
 import {historyPart} from "./history.js"
 import {peoplePart} from "./people.js"
+import {trainingPart} from "./training.js"
 import {wordsPart} from "./words.js"
 import {plotShelf} from "../../shared/plot_frame.js"
 import {typing} from "../../shell/keyboard.js"
 
-const DRAW = {words: wordsPart, import: importPart, people: peoplePart, history: historyPart, cover: coverPart, export: exportPart}
+const DRAW = {words: wordsPart, import: importPart, people: peoplePart, training: trainingPart, history: historyPart, cover: coverPart, export: exportPart}
 
 export function render({model}) {
   const {tell} = inOrder(model)
@@ -41,6 +42,7 @@ export function render({model}) {
   whileShown(model, document, "keydown", (event) => {
     if (typing(event) || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return
     const part = parts()[Number(event.key) - 1]
+    if (drawn?.part.key?.(event)) { event.preventDefault(); return }
     if (part) tell("part", {name: part[0]})
     else if (event.key === "x") tell("export")
     else if (event.key === "i") tell("part", {name: "import"})

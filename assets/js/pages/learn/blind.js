@@ -1,4 +1,4 @@
-// Random images in Learn: every tile is labelled by a key, without suggestions that could influence the answer.
+// Drawn images in Learn: every tile is labelled by a key, without suggestions that could influence the answer.
 
 import {h, icon, redraw, whileShown} from "../../core/element.js"
 import {inOrder} from "../../core/ordered_messages.js"
@@ -9,14 +9,13 @@ import {termField} from "../../shared/term_field.js"
 import {count} from "../../core/format.js"
 
 const ARROWS = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"]
-const DEFAULT_SIZE = 100
 
 export function render({model}) {
   const {tell, turn, seen} = inOrder(model)
   const now = () => model.content
   const images = () => now().images
   const asking = h("section", {class: "notice", hidden: true})
-  const grid = h("div", {class: "tiles", role: "listbox", tabindex: "0", "aria-multiselectable": "true", "aria-label": "Random images"})
+  const grid = h("div", {class: "tiles", role: "listbox", tabindex: "0", "aria-multiselectable": "true", "aria-label": "Drawn images"})
   const head = h("header", {class: "head"})
   const finder = termField({choose: ({id}) => tell("choose", {term: id}), placeholder: "Label (L): find or create"})
   const chosen = h("div", {class: "chosen"}), favourites = h("div", {class: "favourites"}), rest = h("div")
@@ -72,38 +71,29 @@ export function render({model}) {
   }
 
   function drawHead() {
-    const {second, progress} = now(), open = images().filter((image) => !image.answered).length
-    const words = !images().length ? "The cover of habitats can be estimated only from images drawn at random"
-      : second ? "Second look: label these images again. This shows how often answers are mistakes or were influenced by a suggestion"
-        : "Label every image, including dull ones. Point at an image and press the key of a label"
+    const {texts, left} = now(), open = images().filter((image) => !image.answered).length
     const button = (text, key, act, main, disabled) => h("button", {class: main ? "button main" : "button", "data-key": key, onclick: act, disabled}, text, h("kbd", {}, key))
     const verbs = images().length ? [button(open ? `Next page, ${open} left open` : "Next page", "Enter", KEYS.Enter, !open), button("Cannot tell", "x", () => { if (marked.size) answer("cannot", [...marked]) }, false, !marked.size)] : []
-    redraw(head, h("div", {}, h("h1", {}, "Random images"), h("p", {class: "soft"}, words)),
-      h("div", {class: "verbs"}, verbs, h("a", {class: "button", href: "/labels?part=cover"}, "Cover"), h("a", {class: "button", href: "/learn"}, "Other queues")))
-    head.dataset.left = progress.left
+    const [href, name] = texts.link
+    redraw(head, h("div", {}, h("h1", {}, texts.title), h("p", {class: "soft"}, texts.question)),
+      h("div", {class: "verbs"}, verbs, h("a", {class: "button", href}, name), h("a", {class: "button", href: "/learn"}, "Other queues")))
+    head.dataset.left = left
   }
 
   function drawAsking() {
-    const {progress, sizes, total, person} = now()
+    const {texts} = now(), {done, sizes, offer} = texts
     asking.hidden = images().length > 0
     grid.hidden = !asking.hidden
     if (asking.hidden) return
-    const done = progress.budget > 0 && !progress.left
-    const title = !person ? "Enter your name first" : done ? `All ${count(progress.budget)} random images are answered` : "How many random images?"
-    const words = !person ? "Answers are stored with a name. Enter yours at the top right."
-      : done ? "Cover now shows estimates with their intervals. More images make the intervals narrower."
-        : "Four times as many images halve the width of an interval. To show that a label is below 1 %, you need about 370 images without it."
-    redraw(asking, icon("casino"), h("h2", {}, title), h("p", {}, words),
-      h("div", {class: "verbs"}, done ? h("a", {class: "button main", href: "/labels?part=cover"}, "Show cover") : null, person ? sizes.filter((size) => size <= Math.max(total, sizes[0])).map((size) => h("button", {class: size === DEFAULT_SIZE && !done ? "button main" : "button", "data-key": `ask-${size}`, onclick: () => turn("ask", {count: size})}, `Label ${size} ${done ? "more images" : "random images"}`)) : []))
+    redraw(asking, icon("casino"), h("h2", {}, texts.asking_title), h("p", {}, texts.asking),
+      h("div", {class: "verbs"}, done ? h("a", {class: "button main", href: texts.link[0]}, done) : null, sizes.map((size) => h("button", {class: !done && (size === texts.default || sizes.length === 1) ? "button main" : "button", "data-key": `ask-${size}`, onclick: () => turn("ask", {count: size})}, `Label ${count(size)} ${offer}`))))
   }
 
   function drawSide() {
-    const {term, progress} = now()
+    const {term, progress, texts} = now()
     redraw(chosen, term ? h("span", {class: "chip on"}, h("i", {style: `background:${term.colour || "var(--line)"}`}), term.name) : h("span", {class: "soft"}, "No label chosen"))
     redraw(favourites, now().favourites.map((one) => h("button", {class: one.id === term?.id ? "chip on" : "chip", "data-key": `key-${one.key}`, title: one.path, onclick: () => (marked.size ? answer("name", [...marked], {key: one.key}) : tell("press", {key: one.key}))}, h("i", {style: `background:${one.colour || "var(--line)"}`}), one.name, h("kbd", {}, one.key))))
-    const fact = (name, value) => [h("dt", {}, name), h("dd", {}, count(value))]
-    redraw(rest, h("dl", {class: "pace"}, progress.budget ? [fact("Drawn", progress.budget), fact("Answered", progress.answered), fact("Left", progress.left)].flat() : [], progress.left ? [] : fact("Second looks left", progress.again)),
-      h("p", {class: "soft"}, "Suggestions are hidden here, so that they do not influence your answers. Images that cannot be identified count as \"cannot tell\"."))
+    redraw(rest, h("dl", {class: "pace"}, progress.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, count(value))])), h("p", {class: "soft"}, texts.explanation))
   }
 
   const KEYS = {Enter: seen(() => { if (images().length) { turn("next"); since = performance.now() } }), z: () => tell("undo"), l: finder.focus, Escape: () => { marked.clear(); drawMarks() }}

@@ -1,0 +1,99 @@
+"""Training in Labels: images on which a person differs from the consensus of the others."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from benthoscope.app.data.labels import all_terms, standing_events
+from benthoscope.app.pages.labels.model import Labels
+from benthoscope.app.session.cache import LABELS
+from benthoscope.engine.labelling.people.disagreements import Comparison, Disagreement, comparison
+from benthoscope.engine.labelling.people.double_labels import DoubleProgress, progress
+from benthoscope.engine.workspace.labels.vocabularies import Term
+
+SHOWN = 60  # images sent at once
+SECOND_LABELS = "/learn?queue=double"
+
+
+def content(labels: Labels) -> dict[str, Any]:
+    """Content of the part: what agrees, what is confused most, and the images."""
+    person = labels.session.current_person()
+    if person is None:
+        text = "Your labels are compared with those of the others. Enter your name at the top right."
+        return _empty("Enter your name first", text)
+    result = labels.app.cached(
+        ("comparison", person.id), lambda: comparison(standing_events(labels.app), person.id), LABELS
+    )
+    if not result.shared:
+        return _without_shared(progress(labels.app.workspace, person.id))
+    terms = all_terms(labels.app)
+    chosen = [each for each in result.listed if [each.own, each.consensus] == labels.confusion] or result.listed
+    return {
+        "empty": None,
+        "summary": _summary(result),
+        "confusions": _confusions(result, terms),
+        "chosen": labels.confusion if len(chosen) < len(result.listed) else [],
+        "examples": _examples(chosen[0], terms) if chosen and _is_one_pair(chosen) else [],
+        "disagreements": [_item(each, terms) for each in chosen[:SHOWN]],
+        "more": max(len(chosen) - SHOWN, 0),
+        "link": SECOND_LABELS,
+    }
+
+
+def _without_shared(state: DoubleProgress) -> dict[str, Any]:
+    if state.left or state.available:
+        return _empty(
+            "Nobody else has labelled your images yet",
+            "Label images that others labelled, without seeing their labels. Then you see here where you differ.",
+            [SECOND_LABELS, "Give second labels"],
+        )
+    return _empty(
+        "Only you have labelled images, or nobody has",
+        "Training compares your labels with those of others. Ask another person to label images in Learn or Review.",
+        ["/learn", "Go to Learn"],
+    )
+
+
+def _empty(title: str, text: str, link: list[str] | None = None) -> dict[str, Any]:
+    return {"empty": {"title": title, "text": text, "link": link}, "disagreements": []}
+
+
+def _summary(result: Comparison) -> str:
+    lines = [f"You and the others gave the same label to {result.same:,} of {result.shared:,} images"]
+    lines += [f"on {result.divided:,} the others are divided"] if result.divided else []
+    lines += [f"on {result.kept:,} you kept your label"] if result.kept else []
+    return "; ".join(lines)
+
+
+def _confusions(result: Comparison, terms: Mapping[int, Term]) -> list[dict[str, Any]]:
+    counts = Counter((each.own, each.consensus) for each in result.listed)
+    return [
+        {"ids": [own, consensus], "own": terms[own].name, "consensus": terms[consensus].name, "images": images}
+        for (own, consensus), images in counts.most_common()
+    ]
+
+
+def _is_one_pair(listed: tuple[Disagreement, ...] | list[Disagreement]) -> bool:
+    return len({(each.own, each.consensus) for each in listed}) == 1
+
+
+def _examples(shown: Disagreement, terms: Mapping[int, Term]) -> list[dict[str, Any]]:
+    """Example images and notes of the two terms that are compared."""
+    return [
+        {
+            "name": terms[term].name,
+            "notes": terms[term].details.get("notes", ""),
+            "images": list(terms[term].details.get("examples", ())),
+        }
+        for term in (shown.own, shown.consensus)
+    ]
+
+
+def _item(each: Disagreement, terms: Mapping[int, Term]) -> dict[str, Any]:
+    people = "1 other person" if each.others == 1 else f"{each.agreeing} of {each.others} other people"
+    return {
+        "image": each.image,
+        "own": terms[each.own].name,
+        "consensus": terms[each.consensus].name,
+        "people": f"resolved conflict, {people}" if each.settled else people,
+    }
