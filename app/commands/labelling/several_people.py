@@ -44,7 +44,7 @@ def double(
         person_id = person_id_of(opened_workspace, person)
         if answers:
             double_labels.answer(opened_workspace, person_id, read_answers(opened_workspace, answers))
-        if random and not double_labels.progress(opened_workspace, person_id).left:
+        if random and not double_labels.progress(opened_workspace, person_id).remaining:
             double_labels.ask_for(opened_workspace, person_id, random)
         facts = double_labels.double_facts(opened_workspace, person_id)
         paths = opened_workspace.library.locate(facts["images"])
@@ -94,7 +94,7 @@ def _with_names(workspace: "Workspace", facts: dict[str, Any]) -> dict[str, Any]
     listed = [
         {
             **each,
-            "own": words[each["own"]],
+            "own_term": words[each["own_term"]],
             "consensus": words[each["consensus"]],
             "path": str(paths[each["image"]]),
         }
@@ -108,7 +108,7 @@ def _double_text(facts: dict[str, Any]) -> str:
         return "\n".join(f"{image['id']}\t{image['path']}" for image in facts["images"])
     if facts["available"]:
         return f"All drawn images are answered. {facts['available']:,} more can be drawn with --random N"
-    return "Nobody else has given labels, one image at a time, that you have not seen"
+    return "No other person has given labels, one image at a time, that you have not seen"
 
 
 def _agreement_text(facts: dict[str, Any]) -> Any:
@@ -123,7 +123,7 @@ def _agreement_text(facts: dict[str, Any]) -> Any:
         for pair in facts["pairs"]
     ]
     if facts["blame_is_shared"]:
-        lines.append("Two people: where they differ, nobody else shows who is right")
+        lines.append("Two people: where they differ, no third person shows who is right")
     return Group(*lines, _terms_table(facts["terms"]))
 
 
@@ -145,7 +145,7 @@ def _terms_table(terms: list[dict[str, Any]]) -> Any:
                 f"{each['same']} of {each['images']}",
                 f"{100 * each['low']:.0f} to {100 * each['high']:.0f} %",
                 f"{each['instead']} ({each['instead_images']})" if each["instead"] else "",
-                f"{100 * each['right']:.0f} %",
+                "too few images" if each["right"] is None else f"about {100 * each['right']:.0f} %",
             )
             for each in terms
         ],
@@ -156,11 +156,17 @@ def _disagreements_text(facts: dict[str, Any]) -> Any:
     from rich.console import Group
 
     if not facts["shared"]:
-        return "Nobody else has labelled images that you labelled"
+        return "No other person has labelled images that you labelled"
     lines = [f"{facts['same']:,} of {facts['shared']:,} labels are those of the others"]
     lines += [f"On {counted(facts['divided'], 'image')} the others are divided"] if facts["divided"] else []
     rows = [
-        (str(each["image"]), each["own"], each["consensus"], f"{each['agreeing']} of {each['others']}", each["path"])
+        (
+            str(each["image"]),
+            each["own_term"],
+            each["consensus"],
+            f"{each['agreeing']} of {each['other_people']}",
+            each["path"],
+        )
         for each in facts["disagreements"]
     ]
     return Group(*lines, *([text_table(("Image", "Your label", "Consensus", "People", "File"), rows)] if rows else []))

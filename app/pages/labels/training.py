@@ -7,7 +7,7 @@ from typing import Any
 from benthoscope.app.data.labels import all_terms, standing_events
 from benthoscope.app.pages.labels.model import Labels
 from benthoscope.app.session.cache import LABELS
-from benthoscope.engine.labelling.people.disagreements import Comparison, Disagreement, comparison
+from benthoscope.engine.labelling.people.disagreements import ConsensusComparison, Disagreement, comparison
 from benthoscope.engine.labelling.people.double_labels import DoubleProgress, progress
 from benthoscope.engine.workspace.labels.vocabularies import Term
 
@@ -27,7 +27,7 @@ def content(labels: Labels) -> dict[str, Any]:
     if not result.shared:
         return _without_shared(progress(labels.app.workspace, person.id))
     terms = all_terms(labels.app)
-    chosen = [each for each in result.listed if [each.own, each.consensus] == labels.confusion] or result.listed
+    chosen = [each for each in result.listed if [each.own_term, each.consensus] == labels.confusion] or result.listed
     return {
         "empty": None,
         "summary": _summary(result),
@@ -41,9 +41,9 @@ def content(labels: Labels) -> dict[str, Any]:
 
 
 def _without_shared(state: DoubleProgress) -> dict[str, Any]:
-    if state.left or state.available:
+    if state.remaining or state.available:
         return _empty(
-            "Nobody else has labelled your images yet",
+            "No other person has labelled your images yet",
             "Label images that others labelled, without seeing their labels. Then you see here where you differ.",
             [SECOND_LABELS, "Give second labels"],
         )
@@ -58,23 +58,28 @@ def _empty(title: str, text: str, link: list[str] | None = None) -> dict[str, An
     return {"empty": {"title": title, "text": text, "link": link}, "disagreements": []}
 
 
-def _summary(result: Comparison) -> str:
+def _summary(result: ConsensusComparison) -> str:
     lines = [f"You and the others gave the same label to {result.same:,} of {result.shared:,} images"]
     lines += [f"on {result.divided:,} the others are divided"] if result.divided else []
-    lines += [f"on {result.kept:,} you kept your label"] if result.kept else []
+    lines += [f"on {result.confirmed:,} you kept your label"] if result.confirmed else []
     return "; ".join(lines)
 
 
-def _confusions(result: Comparison, terms: Mapping[int, Term]) -> list[dict[str, Any]]:
-    counts = Counter((each.own, each.consensus) for each in result.listed)
+def _confusions(result: ConsensusComparison, terms: Mapping[int, Term]) -> list[dict[str, Any]]:
+    counts = Counter((each.own_term, each.consensus) for each in result.listed)
     return [
-        {"ids": [own, consensus], "own": terms[own].name, "consensus": terms[consensus].name, "images": images}
-        for (own, consensus), images in counts.most_common()
+        {
+            "ids": [own_term, consensus],
+            "own": terms[own_term].name,
+            "consensus": terms[consensus].name,
+            "images": images,
+        }
+        for (own_term, consensus), images in counts.most_common()
     ]
 
 
 def _is_one_pair(listed: tuple[Disagreement, ...] | list[Disagreement]) -> bool:
-    return len({(each.own, each.consensus) for each in listed}) == 1
+    return len({(each.own_term, each.consensus) for each in listed}) == 1
 
 
 def _examples(shown: Disagreement, terms: Mapping[int, Term]) -> list[dict[str, Any]]:
@@ -85,15 +90,15 @@ def _examples(shown: Disagreement, terms: Mapping[int, Term]) -> list[dict[str, 
             "notes": terms[term].details.get("notes", ""),
             "images": list(terms[term].details.get("examples", ())),
         }
-        for term in (shown.own, shown.consensus)
+        for term in (shown.own_term, shown.consensus)
     ]
 
 
 def _item(each: Disagreement, terms: Mapping[int, Term]) -> dict[str, Any]:
-    people = "1 other person" if each.others == 1 else f"{each.agreeing} of {each.others} other people"
+    people = "1 other person" if each.other_people == 1 else f"{each.agreeing} of {each.other_people} other people"
     return {
         "image": each.image,
-        "own": terms[each.own].name,
+        "own": terms[each.own_term].name,
         "consensus": terms[each.consensus].name,
         "people": f"resolved conflict, {people}" if each.settled else people,
     }

@@ -11,6 +11,7 @@ from benthoscope.app.data.naming import favourites, press_favourite
 from benthoscope.app.session.cache import LABELS
 from benthoscope.app.session.session import Session
 from benthoscope.app.session.view_model import ViewModel
+from benthoscope.engine.labelling.memory.memory_in_use import can_learn
 from benthoscope.engine.problems import fail
 from benthoscope.engine.workspace.labels.sampling import Draw
 
@@ -76,7 +77,7 @@ class BlindImages(ViewModel):
         """Numbers beside the page."""
         raise NotImplementedError
 
-    def left(self) -> int:
+    def remaining(self) -> int:
         """Images of the request that have no answer."""
         raise NotImplementedError
 
@@ -116,6 +117,11 @@ class BlindImages(ViewModel):
     def undo(self) -> None:
         self.notify(undone_text(self.app, self.app.workspace.labels.undo_last(self.person_id())), undo=False)
 
+    def train(self) -> None:
+        """Queue the training of the model on the new answers."""
+        if self.app.workspace.features.names() and can_learn(self.app.workspace):
+            self.app.queue.add("learn")
+
     def notify(self, text: str, *, undo: bool = True) -> None:
         self.session.changed(LABELS)
         self.session.notify(text, undo=self.undo if undo else None)
@@ -137,7 +143,7 @@ def content(page: BlindImages) -> dict[str, Any]:
     return {
         "images": [_tile(draw.image_id, answers, names) for draw in draws],
         "number": page.number,
-        "left": page.left(),
+        "remaining": page.remaining(),
         "progress": page.progress_facts(),
         "texts": asdict(page.texts()),
         "version": page.app.images_version,
@@ -150,7 +156,8 @@ def content(page: BlindImages) -> dict[str, Any]:
 def _tile(image: int, answers: Mapping[int, int | None], names: Mapping[int, Any]) -> dict[str, Any]:
     if image not in answers:
         return {"id": image, "answered": False, "label": "", "colour": ""}
-    term = None if answers[image] is None else names.get(answers[image])
+    term_id = answers[image]
+    term = None if term_id is None else names.get(term_id)
     return {
         "id": image,
         "answered": True,

@@ -64,6 +64,7 @@ def content(learn: Learn) -> dict[str, Any]:
         "accept": _accept(learn),
         "final": _final(learn, suggestions),
         "errors": _errors(learn),
+        "reliable": suggestions.facts.get("reliable_people", 0),
         "trainings": len(measured_history(learn.learnt_from())),
         "expected": _expected(learn, measured),
     }

@@ -59,10 +59,12 @@ class SecondLabels(BlindImages):
 
     def progress_facts(self) -> list[tuple[str, int]]:
         state = self.progress()
-        return [("Drawn", state.budget), ("Answered", state.answered), ("Left", state.left)] if state.budget else []
+        return (
+            [("Drawn", state.budget), ("Answered", state.answered), ("Left", state.remaining)] if state.budget else []
+        )
 
-    def left(self) -> int:
-        return self.progress().left
+    def remaining(self) -> int:
+        return self.progress().remaining
 
     def texts(self) -> BlindTexts:
         if self.draws():
@@ -71,7 +73,7 @@ class SecondLabels(BlindImages):
         if not self.session.person:
             return replace(TEXTS, asking_title=NO_NAME[0], asking=NO_NAME[1], sizes=())
         sizes = [size for size in SIZES if size < state.available] + ([state.available] if state.available else [])
-        if state.budget and not state.left:
+        if state.budget and not state.remaining:
             return replace(
                 TEXTS,
                 asking_title=f"All {state.budget:,} images are answered",
@@ -84,7 +86,7 @@ class SecondLabels(BlindImages):
         if not state.available:
             return replace(
                 TEXTS,
-                asking_title="Nobody else has labelled images",
+                asking_title="No other person has labelled images",
                 asking="Second labels need images that another person has labelled one at a time, and that you have "
                 "not labelled. Ask somebody to label images in Learn or Review.",
                 sizes=(),
@@ -95,12 +97,15 @@ class SecondLabels(BlindImages):
 
     def ask(self, count: int) -> None:
         """Draw images that others labelled, to label them page by page."""
-        drawn = ask_for(self.app.workspace, self.person_id(), count)
+        count = ask_for(self.app.workspace, self.person_id(), count)
         self._page, self.count = [], None
-        self.notify(f"Drew {drawn:,} images that others labelled", undo=False)
+        self.notify(f"Drew {count:,} images that others labelled", undo=False)
 
     def next(self) -> None:
+        was_answered = len(self.answered()) == len(self.draws())
         self._page = []
+        if was_answered and not self.draws():
+            self.train()
         self.step += 1
 
     def store(self, images: Sequence[int], term: int | None, seconds: float | None) -> None:

@@ -17,7 +17,6 @@ from benthoscope.engine.labelling.accuracy.random_draws import (
     next_page,
     progress,
 )
-from benthoscope.engine.labelling.memory.memory_in_use import can_learn
 from benthoscope.engine.problems import fail
 from benthoscope.engine.workspace.labels.log import Act
 from benthoscope.engine.workspace.labels.sampling import Draw
@@ -76,10 +75,10 @@ class RandomImages(BlindImages):
 
     def progress_facts(self) -> list[tuple[str, int]]:
         state = self.progress()
-        drawn = [("Drawn", state.budget), ("Answered", state.answered), ("Left", state.remaining)]
-        return (drawn if state.budget else []) + ([] if state.remaining else [("Second looks left", state.again)])
+        counts = [("Drawn", state.budget), ("Answered", state.answered), ("Left", state.remaining)]
+        return (counts if state.budget else []) + ([] if state.remaining else [("Second looks left", state.again)])
 
-    def left(self) -> int:
+    def remaining(self) -> int:
         return self.progress().remaining
 
     def texts(self) -> BlindTexts:
@@ -113,7 +112,7 @@ class RandomImages(BlindImages):
         done = len(self.answered()) == len(self.page().draws)
         self._page = None
         if done and not len(self.page().draws):
-            self._learn()
+            self.train()
         self.step += 1
 
     def store(self, images: Sequence[int], term: int | None, seconds: float | None) -> None:
@@ -138,8 +137,3 @@ class RandomImages(BlindImages):
             self.app.workspace.labels.append_events(person_id, [Act("clear", labelled, "manual")])
         store.withdraw(draws, person_id)
         answer(self.app.workspace, person_id, dict.fromkeys(images, term), rule=RULE)
-
-    def _learn(self) -> None:
-        """Queue the training of the model on the new answers."""
-        if self.app.workspace.features.names() and can_learn(self.app.workspace):
-            self.app.queue.add("learn")

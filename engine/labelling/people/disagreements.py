@@ -22,53 +22,54 @@ KEPT = "kept"  # in the rule of an event: the person has seen the consensus and 
 
 @dataclass(frozen=True)
 class Disagreement:
-    """`agreeing` of `others` people gave the image the `consensus`. `settled`: somebody has resolved the conflict."""
+    """`agreeing` of `other_people` gave the image the `consensus`. `settled`: somebody has resolved the conflict."""
 
     image: int
-    own: int
+    own_term: int
     consensus: int
     agreeing: int
-    others: int
+    other_people: int
     settled: bool
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ConsensusComparison:
     """The labels of a person beside those of the others. `shared` images have labels of both; on `divided` ones the
-    others have no most frequent term; `kept` ones were seen here and left."""
+    others have no most frequent term; the person has seen
+    `confirmed` ones here and kept the own label."""
 
     shared: int
     divided: int
-    kept: int
+    confirmed: int
     listed: tuple[Disagreement, ...]
 
     @property
     def same(self) -> int:
-        return self.shared - self.divided - self.kept - len(self.listed)
+        return self.shared - self.divided - self.confirmed - len(self.listed)
 
 
-def comparison(events: Sequence[Event], person_id: int) -> Comparison:
+def comparison(events: Sequence[Event], person_id: int) -> ConsensusComparison:
     """Return the comparison from the effective events, the most frequent confusion first."""
-    looks = opinions([event for event in events if event.kind == "opinion" or by_looking(event)]).of_several()
+    labels = opinions([event for event in events if event.kind == "opinion" or by_looking(event)]).of_several()
     resolving = {event.number for event in events if event.why == "resolved"}
     kept_numbers = {event.number for event in events if event.rule.get(KEPT)}
-    own_rows = np.flatnonzero(looks.people == person_id)
-    starts = np.searchsorted(looks.images, looks.images[own_rows])
-    ends = np.searchsorted(looks.images, looks.images[own_rows], side="right")
-    listed, divided, kept = [], 0, 0
+    own_rows = np.flatnonzero(labels.people == person_id)
+    starts = np.searchsorted(labels.images, labels.images[own_rows])
+    ends = np.searchsorted(labels.images, labels.images[own_rows], side="right")
+    listed, divided, confirmed = [], 0, 0
     for row, start, end in zip(own_rows.tolist(), starts.tolist(), ends.tolist(), strict=True):
-        others = [other for other in range(start, end) if other != row]
-        own_number = int(looks.numbers[row])
-        result = _compared(looks, row, others, resolving)
+        other_rows = [other for other in range(start, end) if other != row]
+        own_number = int(labels.numbers[row])
+        result = _compared(labels, row, other_rows, resolving)
         if result is None:
             divided += own_number not in resolving
-        elif result.own != result.consensus and own_number not in resolving:
-            is_seen = own_number in kept_numbers and own_number > int(looks.numbers[others].max())
-            kept += is_seen
+        elif result.own_term != result.consensus and own_number not in resolving:
+            is_seen = own_number in kept_numbers and own_number > int(labels.numbers[other_rows].max())
+            confirmed += is_seen
             listed += [] if is_seen else [result]
-    frequency = Counter((each.own, each.consensus) for each in listed)
-    listed.sort(key=lambda each: (-frequency[each.own, each.consensus], each.own, each.consensus, each.image))
-    return Comparison(len(own_rows), divided, kept, tuple(listed))
+    frequency = Counter((each.own_term, each.consensus) for each in listed)
+    listed.sort(key=lambda each: (-frequency[each.own_term, each.consensus], each.own_term, each.consensus, each.image))
+    return ConsensusComparison(len(own_rows), divided, confirmed, tuple(listed))
 
 
 def adopt(workspace: Workspace, person_id: int, images: Iterable[int]) -> list[int]:
@@ -85,7 +86,9 @@ def keep(workspace: Workspace, person_id: int, images: Iterable[int]) -> list[in
     """Record that this person has seen the consensus on these images and keeps the own label. Returns the numbers of
     the events."""
     listed = _listed(workspace, person_id, images)
-    return _append(workspace, person_id, {image: (each.own, False, {KEPT: True}) for image, each in listed.items()})
+    return _append(
+        workspace, person_id, {image: (each.own_term, False, {KEPT: True}) for image, each in listed.items()}
+    )
 
 
 def disagreement_facts(workspace: Workspace, person_id: int) -> dict[str, Any]:
@@ -95,7 +98,7 @@ def disagreement_facts(workspace: Workspace, person_id: int) -> dict[str, Any]:
         "shared": result.shared,
         "same": result.same,
         "divided": result.divided,
-        "kept": result.kept,
+        "kept": result.confirmed,
         "disagreements": [vars(each) for each in result.listed],
     }
 
@@ -106,20 +109,20 @@ def most_frequent(terms: Sequence[int]) -> int | None:
     return None if len(votes) > 1 and votes[0][1] == votes[1][1] else votes[0][0]
 
 
-def _compared(looks: Opinions, row: int, others: Sequence[int], resolving: set[int]) -> Disagreement | None:
+def _compared(labels: Opinions, row: int, other_rows: Sequence[int], resolving: set[int]) -> Disagreement | None:
     """Return the label in a row beside those in other rows of its image; None if these have no most frequent term."""
-    terms = looks.terms[others].tolist()
+    terms = labels.terms[other_rows].tolist()
     newest = max(
-        (other for other in others if int(looks.numbers[other]) in resolving),
-        key=lambda other: int(looks.numbers[other]),
+        (other for other in other_rows if int(labels.numbers[other]) in resolving),
+        key=lambda other: int(labels.numbers[other]),
         default=None,
     )
-    consensus = most_frequent(terms) if newest is None else int(looks.terms[newest])
+    consensus = most_frequent(terms) if newest is None else int(labels.terms[newest])
     if consensus is None:
         return None
     agreeing = terms.count(consensus)
     return Disagreement(
-        int(looks.images[row]), int(looks.terms[row]), consensus, agreeing, len(others), newest is not None
+        int(labels.images[row]), int(labels.terms[row]), consensus, agreeing, len(other_rows), newest is not None
     )
 
 
@@ -128,8 +131,8 @@ def _listed(workspace: Workspace, person_id: int, images: Iterable[int]) -> dict
     chosen = list(dict.fromkeys(images))
     unknown = [image for image in chosen if image not in waiting]
     if unknown or not chosen:
-        what = f"image {unknown[0]} is no disagreement of this person" if unknown else "no image is chosen"
-        raise fail("disagreements", what, "choose images of the list")
+        problem = f"image {unknown[0]} is no disagreement of this person" if unknown else "no image is chosen"
+        raise fail("disagreements", problem, "choose images of the list")
     return {image: waiting[image] for image in chosen}
 
 

@@ -26,12 +26,12 @@ NOT_INDEPENDENT = ("verification", "resolved", "audit", "import")
 
 @dataclass(frozen=True)
 class DoubleProgress:
-    """Progress of a person's latest request: `answered` of `budget`, `left` to answer. `available` more images could be
-    requested; `labelled_by` others gave labels that can be shown."""
+    """Progress of a person's latest request: `answered` of `budget`, `remaining` to answer. `available` more images
+    could be requested; `labelled_by` others gave labels that can be shown."""
 
     budget: int
     answered: int
-    left: int
+    remaining: int
     available: int
     labelled_by: int
 
@@ -47,7 +47,7 @@ def ask_for(workspace: Workspace, person_id: int, count: int) -> int:
             return len(waiting)
         raise fail(
             "double labels",
-            "nobody else has given labels, one image at a time, that you have not seen",
+            "no other person has given labels, one image at a time, that you have not seen",
             "let another person label images",
         )
     store = workspace.sampling
@@ -68,8 +68,8 @@ def next_page(workspace: Workspace, person_id: int, size: int, *, number: int | 
     in_frame = store.draws(frame_id=frame.id)
     eligible = np.intersect1d(store.waves(frame.id)[-1].images, _free(workspace, person_id))
     is_open = {draw.id for draw in in_frame if draw.is_open}
-    drawn = store.draw(frame, len(is_open) + count, eligible=eligible, page=number, person_id=person_id)
-    return [*waiting, *(draw for draw in drawn if draw.id not in is_open)]
+    draws = store.draw(frame, len(is_open) + count, eligible=eligible, page=number, person_id=person_id)
+    return [*waiting, *(draw for draw in draws if draw.id not in is_open)]
 
 
 def progress(workspace: Workspace, person_id: int) -> DoubleProgress:
@@ -78,12 +78,12 @@ def progress(workspace: Workspace, person_id: int) -> DoubleProgress:
     frame = workspace.sampling.latest_frame(PURPOSE, _of(person_id))
     waves = workspace.sampling.waves(frame.id) if frame else []
     waiting, free = _not_drawn(workspace, person_id), len(_free(workspace, person_id))
-    left = len(_due(workspace, person_id)) + waiting
+    remaining = len(_due(workspace, person_id)) + waiting
     if frame is None or not waves:
-        return DoubleProgress(0, 0, left, free, labelled_by)
+        return DoubleProgress(0, 0, remaining, free, labelled_by)
     in_wave = [draw for draw in workspace.sampling.draws(frame_id=frame.id) if draw.wave == waves[-1].number]
     answered = sum(not draw.is_open for draw in in_wave)
-    return DoubleProgress(waves[-1].budget, answered, left, free - waiting, labelled_by)
+    return DoubleProgress(waves[-1].budget, answered, remaining, free - waiting, labelled_by)
 
 
 def answer(
@@ -130,24 +130,24 @@ def answer(
 def double_facts(workspace: Workspace, person_id: int) -> dict[str, Any]:
     """Return the images that a person has to answer and the progress, as plain values."""
     state = progress(workspace, person_id)
-    images = [draw.image_id for draw in next_page(workspace, person_id, state.left)] if state.left else []
+    images = [draw.image_id for draw in next_page(workspace, person_id, state.remaining)] if state.remaining else []
     return {"images": images, **asdict(state)}
 
 
-def blind_looks(workspace: Workspace) -> Opinions:
+def blind_labels(workspace: Workspace) -> Opinions:
     """Return the independent looks at double-labelled images: the first label of each, unless it was undone, and the
     blind second looks. Later changes of labels do not count, because they were made with other labels in view."""
     events = {event.number: event for event in workspace.labels.effective()[0]}
-    looks: dict[tuple[int, int], tuple[int, int]] = {}
+    labels_by_person: dict[tuple[int, int], tuple[int, int]] = {}
     for draw in workspace.sampling.draws(PURPOSE):
         first = events.get(draw.earlier_event or 0)
         last = draw.answers[-1] if draw.answers else None
         if last is None or last.term_id is None or first is None:
             continue
-        looks.setdefault((draw.image_id, first.person_id), (first.given_term_id, first.number))
-        looks[draw.image_id, last.person_id] = (last.term_id, last.event or 0)
-    order = sorted(looks)
-    rows = np.array([(*key, *looks[key]) for key in order], np.int64).reshape(-1, 4)
+        labels_by_person.setdefault((draw.image_id, first.person_id), (first.given_term_id, first.number))
+        labels_by_person[draw.image_id, last.person_id] = (last.term_id, last.event or 0)
+    order = sorted(labels_by_person)
+    rows = np.array([(*key, *labels_by_person[key]) for key in order], np.int64).reshape(-1, 4)
     return Opinions(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3])
 
 
@@ -184,8 +184,8 @@ def _due(workspace: Workspace, person_id: int) -> list[Draw]:
 
 def _free(workspace: Workspace, person_id: int) -> np.ndarray:
     """Return the images that can be drawn: labelled by others, and not drawn for this person."""
-    drawn = [draw.image_id for draw in workspace.sampling.draws(PURPOSE, _of(person_id))]
-    return np.setdiff1d(_first_looks(workspace, person_id)[0], drawn)
+    drawn_images = [draw.image_id for draw in workspace.sampling.draws(PURPOSE, _of(person_id))]
+    return np.setdiff1d(_first_looks(workspace, person_id)[0], drawn_images)
 
 
 def _not_drawn(workspace: Workspace, person_id: int) -> int:
@@ -195,6 +195,6 @@ def _not_drawn(workspace: Workspace, person_id: int) -> int:
     waves = store.waves(frame.id) if frame else []
     if frame is None or not waves:
         return 0
-    drawn = sum(draw.wave == waves[-1].number for draw in store.draws(frame_id=frame.id))
+    drawn_count = sum(draw.wave == waves[-1].number for draw in store.draws(frame_id=frame.id))
     usable = np.intersect1d(waves[-1].images, _free(workspace, person_id))
-    return min(max(waves[-1].budget - drawn, 0), len(usable))
+    return min(max(waves[-1].budget - drawn_count, 0), len(usable))

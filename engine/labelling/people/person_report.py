@@ -8,13 +8,14 @@ import numpy as np
 from benthoscope.engine.labelling.agreement import Opinions, cohen_kappa, fleiss_kappa, shared, votes
 from benthoscope.engine.labelling.cover.estimate import clopper_pearson
 from benthoscope.engine.labelling.people.disagreements import most_frequent
-from benthoscope.engine.labelling.people.double_labels import blind_looks
+from benthoscope.engine.labelling.people.double_labels import blind_labels
 from benthoscope.engine.labelling.people.known_reliability import reliability_of, resolved_terms
-from benthoscope.engine.labelling.people.reliability import LEAST, Reliability
+from benthoscope.engine.labelling.people.reliability import LEAST, PeopleReliability
 from benthoscope.engine.term_path import joined
 from benthoscope.engine.workspace import Workspace
 
-FEW_PEOPLE = 2  # two people who differ are both blamed, because nobody else shows who is right
+KNOWN = 5  # fewer images of a term say less than the prior
+FEW_PEOPLE = 2  # two people who differ are both blamed, because no third person shows who is right
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class PairAgreement:
 class TermAgreement:
     """A person gave `same` of `images` the `term` that the others gave; `low` and `high` are limits of this share at
     95 %. The most frequent other term is `instead` on `instead_images`. `right` is the estimate of the model for images
-    whose true term it is."""
+    whose true term it is; None if fewer than KNOWN double labels of the person are expected to be such images."""
 
     person: int
     term: int
@@ -41,16 +42,16 @@ class TermAgreement:
     high: float
     instead: int | None
     instead_images: int
-    right: float
+    right: float | None
 
 
 @dataclass(frozen=True)
 class PersonAgreement:
-    """A person gave `same` of `images` the term that the others gave, with limits of the share at 95 %. `looks` double
-    labels make the reliability of the person known from LEAST on."""
+    """A person gave `same` of `images` the term that the others gave, with limits of the share at 95 %. From LEAST
+    `double_labels` on, the reliability of the person is used."""
 
     person: int
-    looks: int
+    double_labels: int
     images: int
     same: int
     low: float
@@ -76,14 +77,14 @@ class AgreementReport:
 
 def agreement_report(workspace: Workspace) -> AgreementReport:
     """Return the report about all blind double labels."""
-    looks = blind_looks(workspace)
+    labels = blind_labels(workspace)
     reliability = reliability_of(workspace)
-    table = votes(looks)[2]
-    rows = _beside_others(looks, resolved_terms(workspace))
+    table = votes(labels)[2]
+    rows = _beside_others(labels, resolved_terms(workspace))
     return AgreementReport(
         len(table),
         fleiss_kappa(table) if len(table) else None,
-        tuple(_pairs(looks, reliability.people)),
+        tuple(_pairs(labels, reliability.people)),
         tuple(_people(rows, reliability)),
         tuple(_terms(rows, reliability)),
     )
@@ -109,12 +110,13 @@ def agreement_facts(workspace: Workspace) -> dict[str, Any]:
             for each in report.terms
         ],
         "blame_is_shared": report.blame_is_shared,
+        "least": LEAST,
     }
 
 
-def _pairs(looks: Opinions, people: np.ndarray) -> list[PairAgreement]:
+def _pairs(labels: Opinions, people: np.ndarray) -> list[PairAgreement]:
     both = [
-        (first, second, *shared(looks, first, second))
+        (first, second, *shared(labels, first, second))
         for at, first in enumerate(people.tolist())
         for second in people.tolist()[at + 1 :]
     ]
@@ -125,35 +127,35 @@ def _pairs(looks: Opinions, people: np.ndarray) -> list[PairAgreement]:
     ]
 
 
-def _beside_others(looks: Opinions, resolved: dict[int, int]) -> np.ndarray:
+def _beside_others(labels: Opinions, resolved: dict[int, int]) -> np.ndarray:
     """Return (person, own term, term of the others) (n, 3) for each look beside others that have a most frequent term.
     A resolved conflict has its term."""
     rows = []
-    edges = np.flatnonzero(np.diff(looks.images, prepend=-1, append=-1))
+    edges = np.flatnonzero(np.diff(labels.images, prepend=-1, append=-1))
     for start, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
-        terms, settled = looks.terms[start:end].tolist(), resolved.get(int(looks.images[start]))
-        for at, person in enumerate(looks.people[start:end].tolist()):
-            others = terms[:at] + terms[at + 1 :]
-            consensus = (most_frequent(others) if settled is None else settled) if others else None
+        terms, settled = labels.terms[start:end].tolist(), resolved.get(int(labels.images[start]))
+        for at, person in enumerate(labels.people[start:end].tolist()):
+            other_terms = terms[:at] + terms[at + 1 :]
+            consensus = (most_frequent(other_terms) if settled is None else settled) if other_terms else None
             rows += [] if consensus is None else [(person, terms[at], consensus)]
     return np.array(rows, np.int64).reshape(-1, 3)
 
 
-def _people(rows: np.ndarray, reliability: Reliability) -> list[PersonAgreement]:
+def _people(rows: np.ndarray, reliability: PeopleReliability) -> list[PersonAgreement]:
     return [
         PersonAgreement(person, count, *_share(rows[rows[:, 0] == person]), count >= LEAST)
-        for person, count in zip(reliability.people.tolist(), reliability.looks.tolist(), strict=True)
+        for person, count in zip(reliability.people.tolist(), reliability.label_counts.tolist(), strict=True)
     ]
 
 
-def _terms(rows: np.ndarray, reliability: Reliability) -> list[TermAgreement]:
+def _terms(rows: np.ndarray, reliability: PeopleReliability) -> list[TermAgreement]:
     """Return the terms of each person, most differing labels first."""
     right = reliability.right()
     listed = []
     for person, term in np.unique(rows[:, [0, 2]], axis=0).tolist():
         of_both = rows[(rows[:, 0] == person) & (rows[:, 2] == term)]
         other_terms, counts = np.unique(of_both[of_both[:, 1] != term, 1], return_counts=True)
-        estimated = right[np.searchsorted(reliability.people, person), np.searchsorted(reliability.terms, term)]
+        cell = np.searchsorted(reliability.people, person), np.searchsorted(reliability.terms, term)
         listed.append(
             TermAgreement(
                 person,
@@ -161,7 +163,7 @@ def _terms(rows: np.ndarray, reliability: Reliability) -> list[TermAgreement]:
                 *_share(of_both),
                 int(other_terms[counts.argmax()]) if len(counts) else None,
                 int(counts.max(initial=0)),
-                float(estimated),
+                float(right[cell]) if reliability.label_counts_by_term[cell] >= KNOWN else None,
             )
         )
     return sorted(listed, key=lambda each: (each.same - each.images, each.person, each.term))

@@ -21,18 +21,18 @@ TINY = 1e-9  # keeps logarithms finite
 
 
 @dataclass(frozen=True)
-class Reliability:
-    """`given[p, k, l]` is the estimated probability that person p gives term l to an image of term k."""
+class PeopleReliability:
+    """`confusion[p, k, l]` is the estimated probability that person p gives term l to an image of term k."""
 
     people: np.ndarray  # (P,) ids, sorted
     terms: np.ndarray  # (T,) ids, sorted
-    given: np.ndarray  # (P, T, T)
-    looks: np.ndarray  # (P,) double labels of each person
-    looks_by_term: np.ndarray  # (P, T) expected number of them on images of each true term
+    confusion: np.ndarray  # (P, T, T)
+    label_counts: np.ndarray  # (P,) double labels of each person
+    label_counts_by_term: np.ndarray  # (P, T) expected number of them on images of each true term
 
     def right(self) -> np.ndarray:
         """Return the estimated probability (P, T) that a person gives the right term to an image of each term."""
-        return np.diagonal(self.given, axis1=1, axis2=2)
+        return np.diagonal(self.confusion, axis1=1, axis2=2)
 
     def likelihoods(self, people: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Return how probable each label (term `labels` (n,) by `people` (n,)) is if the true term is each of `terms`
@@ -41,15 +41,15 @@ class Reliability:
         person_known, person = _positions(self.people, people)
         label_known, label = _positions(self.terms, labels)
         is_used = person_known & label_known
-        is_used[is_used] = self.looks[person[is_used]] >= LEAST
-        result[is_used] = self.given[person[is_used], :, label[is_used]]
+        is_used[is_used] = self.label_counts[person[is_used]] >= LEAST
+        result[is_used] = self.confusion[person[is_used], :, label[is_used]]
         return result
 
 
-def estimate(looks: Opinions, terms: np.ndarray, settled: Mapping[int, int] | None = None) -> Reliability:
+def estimate(opinions: Opinions, terms: np.ndarray, settled: Mapping[int, int] | None = None) -> PeopleReliability:
     """Return the reliability of the people from their independent looks at the same images. `terms` are all terms in
     use; `settled` are the true terms {image: term} of images whose conflict was resolved."""
-    several = looks.of_several()
+    several = opinions.of_several()
     term_ids = np.union1d(terms, np.union1d(several.terms, list((settled or {}).values()))).astype(np.int64)
     people, person = np.unique(several.people, return_inverse=True)
     images, image = np.unique(several.images, return_inverse=True)
@@ -57,18 +57,31 @@ def estimate(looks: Opinions, terms: np.ndarray, settled: Mapping[int, int] | No
     shape = len(people), len(term_ids), len(term_ids)
     fixed = _settled_rows(images, term_ids, settled or {})
     truth = _shared_votes(image, term, (len(images), len(term_ids)), fixed)
-    given = np.zeros(shape)
-    counts = np.zeros(shape)
+    counts, confusion = np.zeros(shape), np.zeros(shape)
     for _ in range(STEPS):
-        counts = np.zeros(shape)
-        np.add.at(counts, (person, slice(None), term), truth[image])
-        given = _posterior_mean(counts)
-        logs = np.tile(np.log(truth.sum(0) + 1 / len(term_ids)), (len(images), 1))
-        np.add.at(logs, image, np.log(given[person, :, term]))
-        truth = np.exp(logs - logs.max(1, keepdims=True)) if len(images) else logs
-        truth /= truth.sum(1, keepdims=True)
-        truth[list(fixed)] = np.eye(len(term_ids))[list(fixed.values())]
-    return Reliability(people, term_ids, given, np.bincount(person, minlength=len(people)), counts.sum(2))
+        counts = _expected_counts(person, term, truth[image], shape)
+        confusion = _posterior_mean(counts)
+        truth = _true_terms(truth.sum(0), image, confusion[person, :, term], fixed)
+    return PeopleReliability(people, term_ids, confusion, np.bincount(person, minlength=len(people)), counts.sum(2))
+
+
+def _expected_counts(
+    person: np.ndarray, term: np.ndarray, truth: np.ndarray, shape: tuple[int, int, int]
+) -> np.ndarray:
+    """Return how often each person gave each term to images of each true term (P, T, T)."""
+    by_given_term = np.zeros(shape)
+    np.add.at(by_given_term, (person, term), truth)
+    return by_given_term.swapaxes(1, 2)
+
+
+def _true_terms(sizes: np.ndarray, image: np.ndarray, likelihoods: np.ndarray, fixed: Mapping[int, int]) -> np.ndarray:
+    """Return the probability of each true term of each image, from the `likelihoods` (n, T) of the labels."""
+    count = int(image.max(initial=-1)) + 1
+    logs = np.tile(np.log(sizes + 1 / len(sizes)), (count, 1))
+    np.add.at(logs, image, np.log(likelihoods))
+    truth = np.exp(logs - logs.max(1, initial=-np.inf, keepdims=True))
+    truth[list(fixed)] = np.eye(len(sizes))[list(fixed.values())]
+    return truth / truth.sum(1, keepdims=True)
 
 
 def _posterior_mean(counts: np.ndarray) -> np.ndarray:

@@ -135,7 +135,7 @@ def test_a_second_label_is_drawn_answered_and_compared_by_command_and_over_rest(
     images = [image["id"] for image in drawn["images"]]
     assert len(images) == 3 and set(images) <= set(ids[:5].tolist()) and drawn["available"] == 2
     waiting = request_api("GET", "/labels/double", params={"person": "Ann"}).json()
-    assert waiting["images"] == images and waiting["left"] == 3
+    assert waiting["images"] == images and waiting["remaining"] == 3
     (tmp_path / "answers.csv").write_text(f"id,term\n{images[0]},Kelp\n{images[1]},Sand\n", encoding="utf-8")
     _, left = command(reef, "labels", "double", "--answers", tmp_path / "answers.csv", "--person", "Ann")
     assert [image["id"] for image in left["images"]] == images[2:] and left["answered"] == 2
@@ -157,7 +157,7 @@ def test_disagreements_are_listed_and_decided_by_command_and_over_rest(reef, ids
     images = request_api("GET", "/labels/double", params={"person": "Ann"}).json()["images"]
     request_api("POST", "/labels/double/answers", json={"person": "Ann", "answers": dict.fromkeys(images, sand.id)})
     _, listed = command(reef, "labels", "disagreements", "--person", "Ann")
-    assert [(each["own"], each["consensus"], each["agreeing"]) for each in listed["disagreements"]] == [
+    assert [(each["own_term"], each["consensus"], each["agreeing"]) for each in listed["disagreements"]] == [
         ("Sand", "Kelp", 1)
     ] * 3
     _, left = command(reef, "labels", "disagreements", "--adopt", images[0], "--keep", images[1], "--person", "Ann")
@@ -174,8 +174,8 @@ def test_without_second_labels_the_commands_say_what_to_do(reef, ids, kelp):
         return CliRunner().invoke(cli, [*words, "-w", str(reef.folder)]).output
 
     assert "labels double --random 50" in text("labels", "agreement")
-    assert "Nobody else has labelled" in text("labels", "disagreements", "--person", "Bob")
-    assert "Nobody else has given labels" in text("labels", "double", "--person", "Bob")
+    assert "No other person has labelled" in text("labels", "disagreements", "--person", "Bob")
+    assert "No other person has given labels" in text("labels", "double", "--person", "Bob")
     assert "5 more can be drawn" in text("labels", "double", "--person", "Ann")
 
 

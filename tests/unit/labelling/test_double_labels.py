@@ -6,7 +6,7 @@ import pytest
 from benthoscope.engine.jobs import run_now
 from benthoscope.engine.labelling.agreement import cohen_kappa, conflicts, shared
 from benthoscope.engine.labelling.people.disagreements import adopt, comparison, keep
-from benthoscope.engine.labelling.people.double_labels import answer, ask_for, blind_looks, next_page, progress
+from benthoscope.engine.labelling.people.double_labels import answer, ask_for, blind_labels, next_page, progress
 from benthoscope.engine.labelling.people.known_reliability import label_likelihoods, reliability_of
 from benthoscope.engine.labelling.suggestions import SuggestionStore
 from benthoscope.engine.labelling.training_data import labelled_rows, material
@@ -55,21 +55,21 @@ def effective(workspace):
 
 def test_labels_of_others_are_shown_and_never_own_ones(reef, people):
     workspace, (ann, ben, _) = reef[0], people
-    with pytest.raises(BadInput, match="nobody else has given labels"):
+    with pytest.raises(BadInput, match="no other person has given labels"):
         ask_for(workspace, ann, 10)
     ask_for(workspace, ben, 10)
     images = [draw.image_id for draw in next_page(workspace, ben, 24)]
     assert len(images) == 10 and np.isin(images, workspace.labels.current()[0]).all()
     label_all(reef, ben, 10)
-    with pytest.raises(BadInput, match="nobody else"):
+    with pytest.raises(BadInput, match="no other person"):
         ask_for(workspace, ann, 10)  # second looks are no labels to look at again
 
 
 def test_all_people_are_shown_the_same_random_images_first(reef, people):
     workspace, (_, ben, cara) = reef[0], people
     assert set(label_all(reef, ben, 20)) == set(label_all(reef, cara, 20))
-    looks = blind_looks(workspace)
-    assert len(looks.images) == 60 and len(np.unique(looks.images)) == 20
+    labels = blind_labels(workspace)
+    assert len(labels.images) == 60 and len(np.unique(labels.images)) == 20
 
 
 def test_every_labelled_image_is_drawn_equally_often(reef, people, monkeypatch):
@@ -105,7 +105,7 @@ def test_a_second_look_leaves_the_current_label_and_lists_a_conflict(reef, peopl
     for now, then in zip(workspace.labels.current_terms(), before, strict=True):
         np.testing.assert_array_equal(now, then)
     assert {conflict.image for conflict in conflicts(effective(workspace))} == set(images[:3])
-    a, b = shared(blind_looks(workspace), ann, ben)
+    a, b = shared(blind_labels(workspace), ann, ben)
     assert (a != b).sum() == 3 and len(a) == 20 and 0.5 < cohen_kappa(a, b) < 1
 
 
@@ -115,12 +115,12 @@ def test_an_undone_second_look_is_asked_again(reef, people):
     first, second = next_page(workspace, ben, 2)
     answer(workspace, ben, {first.image_id: true_term(reef, first.image_id)})
     answer(workspace, ben, {second.image_id: other_term(reef, second.image_id)})
-    assert progress(workspace, ben).left == 0
+    assert progress(workspace, ben).remaining == 0
     workspace.labels.undo_last(ben)
     assert [draw.image_id for draw in next_page(workspace, ben, 2)] == [second.image_id]
-    assert progress(workspace, ben).left == 1 and len(blind_looks(workspace).images) == 2
+    assert progress(workspace, ben).remaining == 1 and len(blind_labels(workspace).images) == 2
     workspace.labels.redo_last(ben)
-    assert not next_page(workspace, ben, 2) and len(blind_looks(workspace).images) == 4
+    assert not next_page(workspace, ben, 2) and len(blind_labels(workspace).images) == 4
 
 
 def test_an_answer_can_be_changed_and_nobody_answers_what_was_not_drawn(reef, people):
@@ -129,7 +129,7 @@ def test_an_answer_can_be_changed_and_nobody_answers_what_was_not_drawn(reef, pe
     (draw,) = next_page(workspace, ben, 1)
     answer(workspace, ben, {draw.image_id: other_term(reef, draw.image_id)})
     answer(workspace, ben, {draw.image_id: true_term(reef, draw.image_id)})
-    assert len(set(blind_looks(workspace).terms.tolist())) == 1 and not conflicts(effective(workspace))
+    assert len(set(blind_labels(workspace).terms.tolist())) == 1 and not conflicts(effective(workspace))
     not_drawn = next(image for image in reef[1].ids.tolist() if image != draw.image_id)
     with pytest.raises(BadInput, match="was not drawn"):
         answer(workspace, ben, {not_drawn: int(reef[1].terms[0])})
@@ -141,7 +141,7 @@ def test_images_that_cannot_be_identified_are_answered_but_show_no_disagreement(
     workspace, (_, ben, _) = reef[0], people
     ask_for(workspace, ben, 5)
     answer(workspace, ben, dict.fromkeys([draw.image_id for draw in next_page(workspace, ben, 5)]))
-    assert progress(workspace, ben).answered == 5 and not len(blind_looks(workspace).images)
+    assert progress(workspace, ben).answered == 5 and not len(blind_labels(workspace).images)
 
 
 def test_a_label_that_was_removed_is_not_shown_any_more(reef, people):
@@ -150,7 +150,7 @@ def test_a_label_that_was_removed_is_not_shown_any_more(reef, people):
     first = next_page(workspace, ben, 10)[0].image_id
     workspace.labels.clear(ann, [first])
     assert first not in [draw.image_id for draw in next_page(workspace, ben, 10)]
-    assert progress(workspace, ben).left == 9
+    assert progress(workspace, ben).remaining == 9
 
 
 def test_requests_go_on_after_each_other(reef, people):
@@ -159,7 +159,7 @@ def test_requests_go_on_after_each_other(reef, people):
     second = label_all(reef, ben, 50)
     assert len(second) == LABELLED - 50 and not set(first) & set(second)
     state = progress(workspace, ben)
-    assert (state.budget, state.answered, state.left, state.available) == (30, 30, 0, 0)
+    assert (state.budget, state.answered, state.remaining, state.available) == (30, 30, 0, 0)
 
 
 def test_a_resolved_conflict_stays_resolved_when_somebody_else_agrees_with_it(reef, people):
@@ -181,8 +181,8 @@ def test_a_new_labeller_sees_the_disagreements_with_the_consensus(reef, people):
     assert (result.shared, result.same, result.divided) == (20, 16, 0)
     assert {each.image for each in result.listed} == set(images[:4])
     for each in result.listed:
-        assert (each.own, each.consensus) == (other_term(reef, each.image), true_term(reef, each.image))
-        assert (each.agreeing, each.others, each.settled) == (2, 2, False)
+        assert (each.own_term, each.consensus) == (other_term(reef, each.image), true_term(reef, each.image))
+        assert (each.agreeing, each.other_people, each.settled) == (2, 2, False)
     assert not comparison(effective(workspace), ben).listed  # Ann and Cara differ there, so the others are divided
     assert comparison(effective(workspace), ben).divided == 4
 
@@ -203,7 +203,7 @@ def test_adopting_the_consensus_and_keeping_the_own_label_can_be_undone(reef, pe
     adopt(workspace, cara, images[:1])
     keep(workspace, cara, images[1:2])
     state = comparison(effective(workspace), cara)
-    assert (len(state.listed), state.kept, state.same) == (0, 1, 9)
+    assert (len(state.listed), state.confirmed, state.same) == (0, 1, 9)
     assert {conflict.image for conflict in conflicts(effective(workspace))} == {images[1]}
     workspace.labels.undo_last(cara)
     assert [each.image for each in comparison(effective(workspace), cara).listed] == images[1:2]
@@ -220,8 +220,8 @@ def test_adopting_changes_the_current_label_where_it_is_the_own_one(reef, people
     adopt(workspace, ann, [image])
     images, terms = workspace.labels.current_terms()
     assert terms[np.searchsorted(images, image)] == other_term(reef, image)
-    assert len(blind_looks(workspace).images) == 30  # the first label stays evidence of how people label
-    assert (reliability_of(workspace).looks == 10).all()
+    assert len(blind_labels(workspace).images) == 30  # the first label stays evidence of how people label
+    assert (reliability_of(workspace).label_counts == 10).all()
 
 
 def test_the_model_is_trained_with_the_reliability_of_the_people(reef, people):

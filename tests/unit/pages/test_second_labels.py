@@ -57,7 +57,7 @@ def test_a_page_shows_neither_labels_nor_suggestions(app, reef):
     page = page_of(app, "Ben")
     page.ask(50)
     shown = content(page)
-    assert len(shown["images"]) == PAGE and shown["left"] == 50
+    assert len(shown["images"]) == PAGE and shown["remaining"] == 50
     assert all(image == {"id": image["id"], "answered": False, "label": "", "colour": ""} for image in shown["images"])
 
 
@@ -71,6 +71,7 @@ def test_answers_go_on_page_by_page_and_end_with_the_training(app, reef):
     page.next()
     assert len({*first, *second}) == 25 and content(page)["images"] == []
     assert content(page)["texts"]["done"] and content(page)["texts"]["link"][0] == "/labels?part=training"
+    assert [job.kind for job in app.queue.unfinished()] == ["learn"]
     assert content(page)["progress"] == [("Drawn", 25), ("Answered", 25), ("Left", 0)]
 
 
@@ -90,10 +91,10 @@ def test_an_answer_is_undone_and_changed_on_the_page(app, reef):
 
 
 def test_only_one_person_or_no_name_is_explained(app):
-    assert content(page_of(app, "Ann"))["texts"]["asking_title"] == "Nobody else has labelled images"
+    assert content(page_of(app, "Ann"))["texts"]["asking_title"] == "No other person has labelled images"
     nobody = content(page_of(app, ""))
     assert nobody["texts"]["asking_title"] == "Enter your name first" and not nobody["texts"]["sizes"]
-    with pytest.raises(BadInput, match="nobody else"):
+    with pytest.raises(BadInput, match="no other person"):
         page_of(app, "Ann").ask(25)
 
 

@@ -22,19 +22,19 @@ export function peoplePart({tell, now, plots}) {
 
   // Agreement in second labels that were given without seeing the first.
   function blind() {
-    const {images, kappa, pairs, people, terms, blame_is_shared: two} = now().blind
+    const {images, kappa, pairs, people, terms, blame_is_shared: two, least} = now().blind
     const ask = h("a", {class: images ? "button" : "button main", "data-key": "double", href: "/learn?queue=double"}, "Give second labels")
     if (!images) return h("section", {class: "card pad"}, h("h2", {}, "No second labels yet"), h("p", {class: "soft"}, "Label random images that others labelled, without seeing their labels. Only this shows how well people agree, and how far the model can trust whom."), ask)
-    const number = (text) => h("td", {class: "number"}, text), head = (words) => h("thead", {}, h("tr", {}, words.map((word, at) => h("th", {class: at ? "number" : null}, word))))
+    const number = (text) => h("td", {class: "number"}, text), cell = (text) => h("td", {}, text), head = (words, numbers) => h("thead", {}, h("tr", {}, words.map((word) => h("th", {class: numbers.includes(word) ? "number" : null}, word))))
     const limits = ({low, high}) => `${percent(low)} to ${percent(high)}`
     return h("section", {class: "card pad blind"}, h("div", {class: "tools"}, h("h2", {}, `${count(images)} random ${images === 1 ? "image" : "images"} with second labels, given without seeing the first`), h("span", {class: "space"}), ask),
       h("p", {class: "soft"}, `Fleiss' kappa ${kappa.toFixed(2)}. Kappa is the agreement beyond chance: 1 is full agreement, 0 as much as by chance`),
       h("div", {class: "tables"},
-        h("table", {}, head(["Two people", "Images", "Same", "Cohen's kappa"]), h("tbody", {}, pairs.map((pair) => h("tr", {}, h("td", {}, pair.people.join(" and ")), number(count(pair.images)), number(count(pair.same)), number(pair.kappa.toFixed(2)))))),
-        h("table", {}, head(["Person", "As the others", "95 % interval", "Used by the model"]), h("tbody", {}, people.map((one) => h("tr", {}, h("td", {}, one.person), number(`${count(one.same)} of ${count(one.images)}`), number(limits(one)), number(one.used ? "yes" : "from 20 labels on")))))),
+        h("table", {}, head(["Two people", "Images", "Same", "Cohen's kappa"], ["Images", "Same", "Cohen's kappa"]), h("tbody", {}, pairs.map((pair) => h("tr", {}, h("td", {}, pair.people.join(" and ")), number(count(pair.images)), number(count(pair.same)), number(pair.kappa.toFixed(2)))))),
+        h("table", {}, head(["Person", "As the others", "95 % interval", "Used by the model"], ["As the others", "95 % interval"]), h("tbody", {}, people.map((one) => h("tr", {}, cell(one.person), number(`${count(one.same)} of ${count(one.images)}`), number(limits(one)), cell(one.used ? "yes" : `from ${count(least)} labels on`)))))),
       h("h2", {}, "Which labels are confused"),
-      h("p", {class: "soft"}, two ? "With two people nobody knows who is right where they differ, so the estimate blames both. A third person, or resolved conflicts, show who is right." : "The last column is estimated by a model from all second labels, without an interval. Training weights each label by it."),
-      h("table", {}, head(["Person", "Label of the others", "The same", "95 % interval", "Otherwise mostly", "Estimated right"]), h("tbody", {}, terms.slice(0, MOST).map((one) => h("tr", {}, h("td", {}, one.person), number(one.term), number(`${count(one.same)} of ${count(one.images)}`), number(limits(one)), number(one.instead ? `${one.instead} (${count(one.instead_images)})` : ""), number(`about ${percent(one.right)}`))))),
+      h("p", {class: "soft"}, two ? "With two people it is unknown who is right where they differ, so the estimate blames both. A third person, or resolved conflicts, show who is right." : "The last column is estimated by a model from all second labels, without an interval. Training weights each label by it."),
+      h("table", {}, head(["Person", "Label of the others", "The same", "95 % interval", "Otherwise mostly", "Estimated right"], ["The same", "95 % interval", "Estimated right"]), h("tbody", {}, terms.slice(0, MOST).map((one) => h("tr", {}, cell(one.person), cell(one.term), number(`${count(one.same)} of ${count(one.images)}`), number(limits(one)), cell(one.instead ? `${one.instead} (${count(one.instead_images)})` : ""), number(one.right === null ? "too few images" : `about ${percent(one.right)}`))))),
       terms.length > MOST ? h("p", {class: "soft"}, `and ${count(terms.length - MOST)} more with fewer differences; benthoscope labels agreement lists all`) : null)
   }
 

@@ -71,13 +71,13 @@ export function render({model}) {
   }
 
   function drawHead() {
-    const {texts, left} = now(), open = images().filter((image) => !image.answered).length
+    const {texts, remaining} = now(), open = images().filter((image) => !image.answered).length
     const button = (text, key, act, main, disabled) => h("button", {class: main ? "button main" : "button", "data-key": key, onclick: act, disabled}, text, h("kbd", {}, key))
     const verbs = images().length ? [button(open ? `Next page, ${open} left open` : "Next page", "Enter", KEYS.Enter, !open), button("Cannot tell", "x", () => { if (marked.size) answer("cannot", [...marked]) }, false, !marked.size)] : []
     const [href, name] = texts.link
     redraw(head, h("div", {}, h("h1", {}, texts.title), h("p", {class: "soft"}, texts.question)),
       h("div", {class: "verbs"}, verbs, h("a", {class: "button", href}, name), h("a", {class: "button", href: "/learn"}, "Other queues")))
-    head.dataset.left = left
+    head.dataset.left = remaining
   }
 
   function drawAsking() {

@@ -199,7 +199,7 @@ export function render({model}) {
   }
 
   function drawSide() {
-    const {learnt, measured, sets, accept: ready, wanted, labelled, left, term, trainings, spent, expected, slips, final} = now()
+    const {learnt, measured, sets, accept: ready, wanted, labelled, left, term, trainings, spent, expected, slips, final, reliable} = now()
     redraw(chosen, term ? h("span", {class: "chip on"}, h("i", {style: `background:${term.colour || "var(--line)"}`}), term.name) : h("span", {class: "soft"}, "No label chosen"))
     redraw(favourites, now().favourites.map((one) => h("button", {class: one.id === term?.id ? "chip on" : "chip", "data-key": `key-${one.key}`, title: one.path, onclick: () => favourite(one.key)}, h("i", {style: `background:${one.colour || "var(--line)"}`}), one.name, h("kbd", {}, one.key))))
     const fact = (name, value, title) => [h("dt", {title}, name), h("dd", {}, value)]
@@ -209,6 +209,7 @@ export function render({model}) {
       expected ? fact(`For ${percent(wanted)} accuracy`, expected.labels === null ? "cannot be predicted" : `${count(expected.labels)} labels${expected.seconds ? `, ${time(expected.seconds)}` : ""}`, "Predicted from the measured accuracy so far: total number of labels, and the time for the missing ones") : [])]
     if (learnt) parts.push(h("p", {class: "soft measured", "data-told": "measured"}, evidence(measured)), repeats(measured))
     if (slips) parts.push(h("p", {class: "soft measured", "data-told": "slips", title: "One tile in thirty shows a label of yours again, at least fifty tiles later"}, slips))
+    if (reliable) parts.push(h("p", {class: "soft measured", "data-told": "reliable"}, `Labels of ${count(reliable)} ${reliable === 1 ? "person" : "people"} count by how reliable they are in `, h("a", {href: "/labels?part=people"}, "second labels")))
     if (learnt) parts.push(acceptBox(ready, wanted), finalBox(final))
     parts.push(memoryBox())
     const stamp = JSON.stringify([measured, trainings])

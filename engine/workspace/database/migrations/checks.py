@@ -46,7 +46,7 @@ def _first_kind(number: int, event_by_number: dict[int, tuple[str, int | None]])
 
 def replace_frame_purposes(purposes: str) -> None:
     """Replace the check of the purposes of sampling frames. On SQLite, waves, draws and answers are set aside
-    meanwhile."""
+    in the meantime."""
     is_copied = op.get_bind().dialect.name == "sqlite"
     for table in SAMPLING if is_copied else ():
         op.execute(f"CREATE TEMPORARY TABLE saved_{table} AS SELECT * FROM {table}")
