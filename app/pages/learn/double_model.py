@@ -6,6 +6,7 @@ from typing import Any
 
 from benthoscope.app.pages.learn.blind_model import PAGE, BlindImages, BlindTexts
 from benthoscope.app.pages.learn.random_model import NO_NAME
+from benthoscope.app.session.cache import IMAGES, LABELS
 from benthoscope.app.session.session import Session
 from benthoscope.engine.labelling.people.double_labels import (
     SIZES,
@@ -55,7 +56,11 @@ class SecondLabels(BlindImages):
 
     def progress(self) -> DoubleProgress:
         person = self.session.current_person()
-        return progress(self.app.workspace, person.id) if person else DoubleProgress(0, 0, 0, 0, 0)
+        if person is None:
+            return DoubleProgress(0, 0, 0, 0, 0)
+        return self.app.cached(
+            ("second labels", person.id), lambda: progress(self.app.workspace, person.id), (IMAGES, LABELS)
+        )
 
     def progress_facts(self) -> list[tuple[str, int]]:
         state = self.progress()
