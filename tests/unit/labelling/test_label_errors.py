@@ -15,6 +15,7 @@ from benthoscope.app.session.session import Session
 from benthoscope.engine.jobs import run_now
 from benthoscope.engine.labelling.accuracy.label_errors import SlipShare, suspicious_labels, suspicious_rows
 from benthoscope.engine.labelling.accuracy.stream import answered_stream, draw_for_page, drawn_images
+from benthoscope.engine.labelling.people.double_labels import answer, ask_for, next_page
 from benthoscope.engine.labelling.suggestions import SuggestionStore
 from benthoscope.engine.labelling.training_data import labelled_rows, material
 from tests.reef_workspace import KINDS, copied
@@ -113,6 +114,27 @@ def test_conflicts_between_people_come_first_and_are_settled_there(reef, learn):
     assert [event.why for event in workspace.labels.events() if image in event.images][-1] == "resolved"
     assert image not in [conflict.image for conflict in open_conflicts(learn.app)]
     assert learn.slip_share().answered >= answered
+
+
+def test_a_second_label_that_differs_is_settled_there_too(reef, learn):
+    """The blind second label does not change the label, but lists the image with both terms."""
+    workspace = reef[0]
+    bo = workspace.people.named("Bo").id
+    ask_for(workspace, bo, 1)
+    image = next_page(workspace, bo, 1)[0].image_id
+    kept_term = learn.labels_of(np.array([image]))[image]
+    other = next(int(term) for term in reef[1].terms if term != kept_term)
+    answer(workspace, bo, {image: other})
+    learn.session.changed("labels")
+    learn.skip()
+    tile = content(learn)["images"][0]
+    assert tile["id"] == image and [term for term, *_ in tile["options"][:2]] == [kept_term, other]
+    learn.accept({image: other})
+    assert learn.labels_of(np.array([image])) == {image: other} and not open_conflicts(learn.app)
+    (resolving,) = [event for event in workspace.labels.events() if event.why == "resolved"]
+    workspace.labels.undo(learn.person_id(), resolving.number)
+    learn.session.changed("labels")
+    assert [conflict.image for conflict in open_conflicts(learn.app)] == [image]
 
 
 def test_the_share_of_real_slips_is_stated_after_twenty_answers():
