@@ -8,7 +8,7 @@ model.snapshot_, model.predict(rows), model.novelty(rows)
 
 from benthoscope.engine.streaming.cluster_labels import ClusterNames, cluster_names, units_to_label
 from benthoscope.engine.streaming.identity import ClusterEvent
-from benthoscope.engine.streaming.memory_bounded_topics import MemoryBoundedTopicModel
+from benthoscope.engine.streaming.memory_bounded_topics import MemoryBoundedTopicModel, SegmentedDocuments
 from benthoscope.engine.streaming.memory_bounded_vdp import MemoryBoundedVDP
 from benthoscope.engine.streaming.memory_need import MemoryNeed, memory_need
 from benthoscope.engine.streaming.snapshot import Novelty, StreamSnapshot
@@ -23,6 +23,7 @@ __all__ = [
     "MemoryNeed",
     "Novelty",
     "RowSource",
+    "SegmentedDocuments",
     "StreamSnapshot",
     "cluster_names",
     "memory_need",

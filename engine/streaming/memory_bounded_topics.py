@@ -1,23 +1,37 @@
 """A topic model that learns from a stream of documents in bounded memory (Gomes, ch. 3: MB-TM)."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from benthoscope.engine.compute import Compute, blas_threads
 from benthoscope.engine.distributions import WeightsPrior, expected_log_likelihood
 from benthoscope.engine.mixtures import validation as checking
+from benthoscope.engine.mixtures.data import read_rows
 from benthoscope.engine.mixtures.inference import StoppingRule
-from benthoscope.engine.progress import OnStep, Progress
+from benthoscope.engine.problems import fail
+from benthoscope.engine.progress import OnStep, Progress, ignore
 from benthoscope.engine.streaming.documents import AlphaPrior, TiedDirichlet, TopicUnits
 from benthoscope.engine.streaming.families import family_named
 from benthoscope.engine.streaming.identity import ClusterEvent, Identities
 from benthoscope.engine.streaming.learning import expected_rows
 from benthoscope.engine.streaming.stored_state import first_rows_of, frame_of, prior_of
-from benthoscope.engine.streaming.stream_estimator import StreamEstimator
+from benthoscope.engine.streaming.stream_estimator import BLOCK, StreamEstimator, usable_rows
 from benthoscope.engine.streaming.topic_building import TopicSearch
 from benthoscope.engine.streaming.topic_learning import StreamTopicState, TopicSettings, first_topic_state, learn_topics
 from benthoscope.engine.streaming.units import Units
+
+
+@dataclass(frozen=True, eq=False)
+class SegmentedDocuments:
+    """The topics of the rows of J documents: their most likely topic and its probability, (n,) each, and the
+    proportions of the topics in each document."""
+
+    labels: np.ndarray
+    probability: np.ndarray
+    proportions: np.ndarray  # (J, K)
 
 
 class MemoryBoundedTopicModel(StreamEstimator[StreamTopicState]):
@@ -142,6 +156,33 @@ class MemoryBoundedTopicModel(StreamEstimator[StreamTopicState]):
         same number means the same topic in every document."""
         return self.predict(X, np.full(len(X), "a document that was not in the stream"))
 
+    def segment_documents(
+        self, X: Any, documents: Any, *, compute: Compute | None = None, on_step: OnStep = ignore
+    ) -> SegmentedDocuments:
+        """Return the topics of the rows X (n, D) of several documents, sorted by document. The topics stay fixed, and
+        the proportions of every document are estimated from its own rows alone, also if it was learned.
+
+        During a stream, old rows share their topic with the other rows of their clump, and the documents of a group
+        share their proportions. This is the final segmentation without either. Rows are read in blocks of whole
+        documents.
+        """
+        self._check_fitted()
+        source = checking.rows_of(X)
+        N, _ = checking.width_of(source)
+        names, index = checking.numbered(documents, N)
+        if (np.diff(index) < 0).any():
+            raise fail("documents", "are not in order", "sort the rows by document")
+        parts = []
+        for start, stop in _blocks_of_documents(np.bincount(index, minlength=len(names))):
+            on_step(Progress(start, N, "segmenting documents with the final topics"))
+            rows = usable_rows(read_rows(source, start, stop), start)
+            data, _ = self._observed(rows, index[start:stop], compute)
+            with blas_threads(1):
+                weights = self._folded(data).weights
+                labels, probability = data.nearest(self.mixture_.scorer_with(weights.expected_log))
+            parts.append((labels, probability, weights.mean / weights.mean.sum(1, keepdims=True)))
+        return SegmentedDocuments(*(np.concatenate(values) for values in zip(*parts, strict=True)))
+
     def retrieve(self, X: Any, top: int = 5, gallery: Mapping[Any, Any] | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Return the names and scores (`top`,) of the documents most like the rows X (n, D) of one document, best
         first.
@@ -227,6 +268,11 @@ class MemoryBoundedTopicModel(StreamEstimator[StreamTopicState]):
         self.n_rows_seen_, self.n_rounds_ = state.rows, state.rounds
         self._note_budget(state.budget_binds)
 
+    def _note_budget(self, binds: bool) -> None:
+        super()._note_budget(binds)
+        if self.max_clumps is not None:  # used instead of `memory`
+            self.limits_reached_ = ["max_clumps" if limit == "memory" else limit for limit in self.limits_reached_]
+
     def _figures(self) -> Mapping[str, Any]:
         return self.memory_
 
@@ -281,3 +327,11 @@ class MemoryBoundedTopicModel(StreamEstimator[StreamTopicState]):
             stored["bound"],
             stored["budget_binds"],
         )
+
+
+def _blocks_of_documents(sizes: np.ndarray) -> list[tuple[int, int]]:
+    """Return the first and last row of blocks of whole documents with these numbers of rows (J,)."""
+    ends = np.cumsum(sizes)
+    last = np.unique(np.append(np.searchsorted(ends, np.arange(BLOCK, ends[-1], BLOCK)), len(ends) - 1))
+    stops = ends[last].tolist()
+    return list(zip([0, *stops[:-1]], stops, strict=True))

@@ -101,7 +101,7 @@ def learn_topics(
         before = len(state.memory.point_groups)
         state = _with_rows(state, rows, documents)
         data = TopicRows(state.memory, pulse)
-        old = _scorer(state)
+        old = _scorer(state, data.sizes)
         fit = build_topics(state.prior, data, _start(state, data, old), settings.search)
         is_new = np.zeros(len(data.units), bool)
         is_new[before : before + len(rows)] = True
@@ -194,11 +194,18 @@ def _with_rows(state: StreamTopicState, rows: np.ndarray, documents: np.ndarray)
     return replace(state, memory=memory, names=all_names, group_of=group_of, counts=counts, rows=state.rows + len(rows))
 
 
-def _scorer(state: StreamTopicState) -> Scorer | None:
-    """Return the former topics; new documents have the weights of the prior."""
+def _scorer(state: StreamTopicState, sizes: np.ndarray) -> Scorer | None:
+    """Return the former topics, for groups with `sizes` (S,) rows.
+
+    New documents start with equal shares of all topics, as new documents of a prediction do. With the weights of the
+    prior, whose alphas are often far below 1, almost all their rows would start in one topic and stay there.
+    """
     if state.clusters is None:
         return None
-    return Scorer(state.prior, state.clusters.coefficients(), state.weights.expected_log)
+    is_new = ~state.counts.any(1)
+    counts = np.where(is_new[:, None], sizes[:, None] / len(state.alpha), state.counts)
+    weights = TiedDirichlet(state.alpha, state.memory.documents).posterior(counts)
+    return Scorer(state.prior, state.clusters.coefficients(), weights.expected_log)
 
 
 def _start(state: StreamTopicState, data: TopicRows, old: Scorer | None) -> TopicStart | None:

@@ -272,3 +272,34 @@ def test_rows_need_one_document_each():
         MemoryBoundedTopicModel(**SMALL).partial_fit(ROWS[:10], groups=[1, 2])
     with pytest.raises(BadInput, match="ids: are not stored"):
         MemoryBoundedTopicModel(**SMALL).partial_fit(ROWS[:10], groups=DOCUMENTS[:10], ids=np.arange(10))
+
+
+def test_all_documents_are_segmented_as_if_each_were_new(model):
+    result = model.segment_documents(ROWS, DOCUMENTS)
+    alone = np.concatenate([model.segment(ROWS[j == DOCUMENTS]) for j in range(20)])
+    assert (result.labels == alone).mean() > 0.999  # the weights converge together or one by one
+    np.testing.assert_allclose(result.proportions.sum(1), 1, rtol=1e-9)
+    assert result.proportions.shape == (20, model.n_clusters_) and v_measure(TOPICS, result.labels) > 0.8
+    with pytest.raises(BadInput, match="not in order"):
+        model.segment_documents(ROWS[::-1], DOCUMENTS[::-1])
+
+
+def test_a_segmentation_in_blocks_is_that_of_all_documents(model, monkeypatch):
+    whole, steps = model.segment_documents(ROWS, DOCUMENTS), []
+    monkeypatch.setattr("benthoscope.engine.streaming.memory_bounded_topics.BLOCK", 250)
+    parts = model.segment_documents(ROWS, DOCUMENTS, on_step=steps.append)
+    assert len(steps) > 5 and (parts.labels == whole.labels).mean() > 0.999
+    np.testing.assert_allclose(parts.proportions, whole.proportions, atol=1e-3)
+
+
+def test_rows_of_new_documents_do_not_all_start_in_the_most_frequent_topic():
+    """Documents with one or two of many topics have alphas near 0. A later document must still get its own topics."""
+    rng = np.random.default_rng(0)
+    centres = 4 * rng.normal(size=(12, 3))
+    pairs = rng.integers(0, 12, (60, 2))
+    topics = np.concatenate([rng.choice(pair, 40) for pair in pairs])
+    rows = centres[topics] + 0.4 * rng.normal(size=(len(topics), 3))
+    documents = np.repeat(np.arange(60), 40)
+    learned = MemoryBoundedTopicModel(max_clumps=200, epoch=200, width=0.05)
+    learned.partial_fit(rows, groups=documents)
+    assert v_measure(topics, learned.predict(rows, documents)) > 0.9
