@@ -18,6 +18,7 @@ from benthoscope.app.commands import (
     predict,
     runs,
     sample,
+    segment,
     serve,
     topics,
     watch,
@@ -63,6 +64,7 @@ app.command(
     )
 )(features.features)
 app.command(cls=cluster.CatalogueCommand)(cluster.cluster)
+app.command()(segment.segment)
 app.command()(watch.watch)
 app.command("simulate-dive")(watch.simulate_dive)
 app.add_typer(crowd.commands, name="crowd")

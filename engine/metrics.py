@@ -12,7 +12,9 @@ from benthoscope.engine.problems import fail
 __all__ = [
     "Agreement",
     "adjusted_rand",
+    "adjusted_rand_of_counts",
     "agreement",
+    "agreement_of_counts",
     "confusion",
     "mean_class_accuracy",
     "perplexity",
@@ -51,7 +53,11 @@ def confusion(truth, predicted) -> np.ndarray:
 
 
 def agreement(truth, predicted) -> Agreement:
-    joint = confusion(truth, predicted)
+    return agreement_of_counts(confusion(truth, predicted))
+
+
+def agreement_of_counts(joint: np.ndarray) -> Agreement:
+    """Return the agreement from a table of counts as `confusion` returns it."""
     of_truth, of_found, both = _entropy(joint.sum(1)), _entropy(joint.sum(0)), _entropy(joint.ravel())
     shared = max(of_truth + of_found - both, 0.0)
     homogeneity = shared / of_truth if of_truth else 1.0
@@ -82,7 +88,12 @@ def rand(truth, predicted) -> float:
 def adjusted_rand(truth, predicted) -> float:
     """Return the Rand index corrected for chance: 1 for equal groupings, 0 on average for unrelated ones, or
     negative."""
-    together, in_truth, in_found, pairs = _pairs(confusion(truth, predicted))
+    return adjusted_rand_of_counts(confusion(truth, predicted))
+
+
+def adjusted_rand_of_counts(joint: np.ndarray) -> float:
+    """Return the adjusted Rand index from a table of counts as `confusion` returns it."""
+    together, in_truth, in_found, pairs = _pairs(joint)
     by_chance = in_truth * in_found / pairs if pairs else 0.0
     most = (in_truth + in_found) / 2
     return 1.0 if most == by_chance else (together - by_chance) / (most - by_chance)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         random_members,
         segment_exemplars,
     )
+    from benthoscope.engine.analysis.mask_agreement import SegmentationScores, segmentation_scores
     from benthoscope.engine.analysis.point_validation import PointTable, point_table, rows_under_points
     from benthoscope.engine.analysis.projections import fit_principal_plane, principal_plane, step_scale, to_steps
     from benthoscope.engine.analysis.topic_mixtures import (
@@ -50,6 +51,7 @@ __all__ = [
     "Outline",
     "PointTable",
     "PredictionQuality",
+    "SegmentationScores",
     "Tracks",
     "choose_exemplars",
     "cluster_exemplars",
@@ -73,6 +75,7 @@ __all__ = [
     "random_members",
     "rows_under_points",
     "segment_exemplars",
+    "segmentation_scores",
     "step_scale",
     "to_steps",
     "track_lines",
@@ -87,6 +90,7 @@ __getattr__, __dir__ = lazy_names(
         "Outline": "benthoscope.engine.analysis.cluster_geometry",
         "PointTable": "benthoscope.engine.analysis.point_validation",
         "PredictionQuality": "benthoscope.engine.analysis.column_prediction",
+        "SegmentationScores": "benthoscope.engine.analysis.mask_agreement",
         "Tracks": "benthoscope.engine.analysis.tracks",
         "choose_exemplars": "benthoscope.engine.analysis.exemplars",
         "cluster_exemplars": "benthoscope.engine.analysis.exemplars",
@@ -108,6 +112,7 @@ __getattr__, __dir__ = lazy_names(
         "random_members": "benthoscope.engine.analysis.exemplars",
         "rows_under_points": "benthoscope.engine.analysis.point_validation",
         "segment_exemplars": "benthoscope.engine.analysis.exemplars",
+        "segmentation_scores": "benthoscope.engine.analysis.mask_agreement",
         "to_steps": "benthoscope.engine.analysis.projections",
         "track_lines": "benthoscope.engine.analysis.tracks",
         "tracks_in_metres": "benthoscope.engine.analysis.tracks",

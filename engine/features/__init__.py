@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from benthoscope.engine.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from benthoscope.engine.features.colour_segments import ColourSegments
     from benthoscope.engine.features.colour_texture import ColourTexture, MeanColour
     from benthoscope.engine.features.compression import LinearProjection, PrincipalAxes, RandomProjection
     from benthoscope.engine.features.deep_descriptor import EfficientNetLite, EfficientNetViews, OnnxDescriptor
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DESCRIPTORS",
     "Choices",
+    "ColourSegments",
     "ColourTexture",
     "DeepPatches",
     "Descriptor",
@@ -61,6 +63,7 @@ __getattr__, __dir__ = lazy_names(
     {
         "DESCRIPTORS": "benthoscope.engine.features.registry",
         "Choices": "benthoscope.engine.features.registry",
+        "ColourSegments": "benthoscope.engine.features.colour_segments",
         "ColourTexture": "benthoscope.engine.features.colour_texture",
         "DeepPatches": "benthoscope.engine.features.patches",
         "Descriptor": "benthoscope.engine.features.descriptor",

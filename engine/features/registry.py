@@ -72,6 +72,12 @@ def _sparse_codes(choices: Choices) -> Descriptor:
     return ScSPM(learner=LEARNERS[choices.dictionary]())
 
 
+def _pixels(choices: Choices) -> Descriptor:
+    from benthoscope.engine.features.segments import Pixels  # loads scikit-image
+
+    return _made("ColourSegments", Pixels())
+
+
 RECIPES = (
     DescriptorSpec(
         "deep",
@@ -112,6 +118,20 @@ RECIPES = (
         "cluster the objects in a scene as well as the scenes.",
         lambda _: _made("IcaSegments"),
         lambda d: PrincipalAxes(d or 15, whiten=True),
+    ),
+    DescriptorSpec(
+        "colour-segments",
+        "segment",
+        "About a hundred segments per image, each described by its position and mean colour only. For the joint "
+        "segmentation of images whose parts differ by colour.",
+        lambda _: _made("ColourSegments"),
+    ),
+    DescriptorSpec(
+        "pixels",
+        "segment",
+        "Every pixel of the image at 200 pixels, described by its position and colour. For the joint segmentation "
+        "of some hundred images; a thousand images take 700 MB.",
+        _pixels,
     ),
     DescriptorSpec(
         "patches",

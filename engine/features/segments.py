@@ -65,7 +65,15 @@ class GraphCut:
         return numbered(connected(mask, background=-1, connectivity=1))
 
 
-CUTTERS = {"slic": Slic, "modes": ModeSeeking, "graph": GraphCut}
+@dataclass(frozen=True)
+class Pixels:
+    """Every pixel is a segment."""
+
+    def __call__(self, image: np.ndarray) -> np.ndarray:
+        return np.arange(image.shape[0] * image.shape[1], dtype=np.int32).reshape(image.shape[:2])
+
+
+CUTTERS = {"slic": Slic, "modes": ModeSeeking, "graph": GraphCut, "pixels": Pixels}
 
 
 def numbered(mask: np.ndarray) -> np.ndarray:

@@ -141,6 +141,7 @@ def _digest(arrays: Mapping[str, np.ndarray]) -> str:
 
 def _kinds() -> dict[str, Any]:
     """Return the class of each descriptor. Their modules are slow to import."""
+    from benthoscope.engine.features.colour_segments import ColourSegments
     from benthoscope.engine.features.colour_texture import ColourTexture, MeanColour
     from benthoscope.engine.features.deep_descriptor import EfficientNetLite, EfficientNetViews, OnnxDescriptor
     from benthoscope.engine.features.patches import DeepPatches, HogPatches, SiftPatches
@@ -149,7 +150,7 @@ def _kinds() -> dict[str, Any]:
     from benthoscope.engine.features.topic_weights import TopicWeights
 
     kinds: tuple[Any, ...] = (ScSPM, IcaSegments, ColourTexture, MeanColour, EfficientNetLite, OnnxDescriptor)
-    kinds = (*kinds, EfficientNetViews, SiftPatches, HogPatches, DeepPatches, TopicWeights)
+    kinds = (*kinds, EfficientNetViews, SiftPatches, HogPatches, DeepPatches, TopicWeights, ColourSegments)
     return {kind.name: kind for kind in kinds}
 
 

@@ -10,6 +10,7 @@ from benthoscope.app.session.app_state import AppState
 from benthoscope.engine.features import available
 from benthoscope.engine.jobs.cluster.model_catalog import (
     CATALOG,
+    JOINT_SEGMENTATION,
     PARAMETERS,
     SEGMENT_MODELS,
     STREAM_MODELS,
@@ -238,7 +239,7 @@ def _aside(model: str, values: Values, runs: int) -> float:
 
 def _extra(model: str, values: Values) -> dict[str, Any]:
     entry = entry_named(model)
-    if not entry.has_search:
+    if entry.has_topics or not entry.has_search:
         name = "max_clusters" if entry.has_topics else entry.limit  # the job translates it for topic models
         return {name: values["max_clusters"]} if values["max_clusters"] else {}
     limits = ("max_clusters", "max_image_clusters") if entry.two_levels else ("max_clusters",)
@@ -302,6 +303,8 @@ def _cost(app: AppState, values: Values) -> str:
 
 def _memory(model: str, values: Values, rows: int, width: int) -> str:
     """What the fit needs of memory; for models in bounded memory also what the budget means."""
+    if model == JOINT_SEGMENTATION:
+        return "The memory stays the same size, however many images there are."
     if model not in STREAM_MODELS:
         return f"{rows * width * 4 / 1e6 + 300:,.0f} MB of memory."
     from benthoscope.engine.streaming import memory_need  # slow to import

@@ -11,7 +11,7 @@ from benthoscope.app.data.topics import Topics, runs_of_topics, topic_patches, t
 from benthoscope.app.pages.topics.forms import FINDING, usual_cost
 from benthoscope.app.pages.topics.model import ORDERS, PARTS, TopicsView
 from benthoscope.engine.jobs.cluster.fit_request import FIELDS, limit_sentences
-from benthoscope.engine.jobs.cluster.model_catalog import TOPIC_MODELS
+from benthoscope.engine.jobs.cluster.model_catalog import JOINT_SEGMENTATION, TOPIC_MODELS
 from benthoscope.engine.jobs.cluster.topic_summary import TopicSummary, addition_text
 from benthoscope.engine.problems import BenthoscopeError
 from benthoscope.plots.colours import distinct
@@ -50,12 +50,21 @@ def content(view: TopicsView) -> Values:
 
 def _parts(view: TopicsView) -> list[tuple[str, str]]:
     """The parts of the page with their titles."""
-    return list({**PARTS, "dives": f"Along {group_words(view.app).plural}"}.items())
+    parts = {**PARTS, "dives": f"Along {group_words(view.app).plural}"}
+    if view.topics is not None and is_joint_segmentation(view.topics):
+        parts["fit"] = "Fit"
+    return list(parts.items())
 
 
 def summary_text(topics: Topics) -> str:
     patches = int(topics.run.summary.get("segments", 0))
-    return f"{len(topics.names)} topics of {patches:,} patches in {len(topics.positions):,} images"
+    word = "segments" if is_joint_segmentation(topics) else "patches"
+    return f"{len(topics.names)} topics of {patches:,} {word} in {len(topics.positions):,} images"
+
+
+def is_joint_segmentation(topics: Topics) -> bool:
+    """Whether every segment has a topic itself, without a vocabulary of kinds of patches."""
+    return topics.run.model == JOINT_SEGMENTATION
 
 
 def _addable(view: TopicsView) -> Values:
@@ -138,6 +147,7 @@ def fit(view: TopicsView, topics: Topics) -> Values:
         "has_trace": len(trace) > 1,
         "vocabulary": int(trace[-1][2]) if trace else None,
         "inferred": topics.run.model != "lda",
+        "joint": is_joint_segmentation(topics),
         "bound": summary.get("lower_bound"),
         "converged": summary.get("converged"),
         "seconds": provenance.get("seconds"),

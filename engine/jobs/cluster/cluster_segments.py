@@ -9,14 +9,15 @@ run: image_ids, labels, probability (I,), group_ids (J,), weights (J, T). For K 
     proportions          (T, K) proportions of the segment clusters in each image cluster; rows sum to 1
 
 The model gmc-segments has no image clusters: T = K, and the label of an image is its most frequent segment cluster.
-Topic models (iwtm, lda) are stored in the same way: K topics, `image_weights` are the topic weights of the images, the
-label of an image is its largest topic, and the label of a segment its most probable topic.
+Topic models (iwtm, lda, mbtm-segments) are stored in the same way: K topics, `image_weights` are the topic weights of
+the images, the label of an image is its largest topic, and the label of a segment its most probable topic.
 `runs.clusters(run.id, "segment")` returns the sizes of the segment clusters; the summary has their number as
 `segment_clusters`. provenance["features"] describes the segments, provenance["image_features"] the descriptors of whole
 images. If those were shortened before the fit, `image_axes` and `image_axes_centre` define the projection.
 """
 
 import time
+import warnings
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -26,11 +27,12 @@ from benthoscope.engine.compute import Compute
 from benthoscope.engine.jobs.cluster.fit_request import FitRequest, Trace, estimator_for, fit_summary, provenance
 from benthoscope.engine.jobs.cluster.inputs import SegmentRows, segment_rows, segment_set
 from benthoscope.engine.jobs.cluster.levels import WITHOUT_LEVELS, PlannedLevels
-from benthoscope.engine.jobs.cluster.model_catalog import TOPIC_MODELS, with_widths
+from benthoscope.engine.jobs.cluster.model_catalog import JOINT_SEGMENTATION, TOPIC_MODELS, with_widths
 from benthoscope.engine.jobs.context import JobContext
 from benthoscope.engine.mixtures import GMC, MCM, SCM, Checkpoint
 from benthoscope.engine.problems import BadInput, fail
-from benthoscope.engine.progress import Cancelled, OnStep
+from benthoscope.engine.progress import Cancelled, OnStep, ignore
+from benthoscope.engine.streaming import BudgetWarning, MemoryBoundedTopicModel, SegmentedDocuments
 from benthoscope.engine.topics import InfiniteWordTopicModel, VisualLDA
 from benthoscope.engine.value_checks import UnusableInput
 from benthoscope.engine.workspace import NewCluster, Run, Workspace
@@ -183,11 +185,64 @@ class TopicsOfSegments:
         )
 
 
+IMAGES_A_ROUND = 10  # images of a round, as in the source
+
+
+@dataclass(frozen=True)
+class JointSegmentation:
+    """Fits topics of segments that are read once, in rounds of ten images. Then each image is segmented with the final
+    topics."""
+
+    wants_images: bool = False
+    learned: str = "mixture_"
+
+    def fit(
+        self,
+        estimator: MemoryBoundedTopicModel,
+        rows: SegmentRows,
+        compute: Compute,
+        on_step: OnStep,
+        checkpoint: Checkpoint,
+    ) -> None:
+        if estimator.epoch == type(estimator)().epoch:
+            images = min(IMAGES_A_ROUND, len(rows.image_ids))
+            estimator.set_params(epoch=max(images * len(rows.image_of_segment) // len(rows.image_ids), 1))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", BudgetWarning)  # the result of the job says which limits were reached
+            estimator.fit(
+                rows.source, groups=rows.image_of_segment, compute=compute, on_step=on_step, checkpoint=checkpoint
+            )
+        estimator.segmented_ = self._segmented(estimator, rows, compute, on_step)
+
+    def outcome(self, estimator: MemoryBoundedTopicModel, rows: SegmentRows, compute: Compute) -> Outcome:
+        """Return the segmentation of all images. For an interrupted fit, with the topics of the last round."""
+        result = getattr(estimator, "segmented_", None) or self._segmented(estimator, rows, compute, ignore)
+        estimator.labels_ = result.labels
+        shares = result.proportions
+        of_images = shares.argmax(1)
+        return Outcome(
+            of_images,
+            shares.max(1),
+            result.labels,
+            result.probability,
+            shares,
+            _means(shares, of_images),
+            *counted_shares(of_images, rows.groups, shares.shape[1]),
+        )
+
+    @staticmethod
+    def _segmented(
+        estimator: MemoryBoundedTopicModel, rows: SegmentRows, compute: Compute, on_step: OnStep
+    ) -> SegmentedDocuments:
+        return estimator.segment_documents(rows.source, rows.image_of_segment, compute=compute, on_step=on_step)
+
+
 FITTING: dict[str, SegmentModel] = {
+    **dict.fromkeys(TOPIC_MODELS, TopicsOfSegments()),
     "gmc-segments": ImagesAsGroups(),
+    JOINT_SEGMENTATION: JointSegmentation(),
     "mcm": TwoLevels(True),
     "scm": TwoLevels(False),
-    **dict.fromkeys(TOPIC_MODELS, TopicsOfSegments()),
 }
 
 

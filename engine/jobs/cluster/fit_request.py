@@ -115,12 +115,14 @@ OPTIONS = {
     "n_clusters": "--max-clusters",
     "max_image_clusters": "--max-image-clusters",
     "memory": "--memory",
+    "max_clumps": "--clumps of `benthoscope segment`",
 }
 FIELDS = {
     "max_clusters": "Maximum clusters",
     "n_clusters": "Maximum clusters",
     "max_image_clusters": "Maximum image clusters",
     "memory": "Memory",
+    "max_clumps": "--clumps of `benthoscope segment`",
 }
 
 
@@ -153,4 +155,6 @@ def _counted(run: Run, limit: str) -> str:
         return "image clusters"
     if limit == "memory":
         return "remembered images"
+    if limit == "max_clumps":
+        return "remembered clumps"
     return "segment clusters" if "segment_clusters" in run.summary else "clusters"

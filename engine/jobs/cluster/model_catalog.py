@@ -177,6 +177,19 @@ CATALOG = (
         observation=SHAPE_OF_IMAGES,
     ),
     ModelEntry(
+        "mbtm-segments",
+        "benthoscope.engine.streaming:MemoryBoundedTopicModel",
+        "Joint segmentation",
+        "Which regions do the images share? Divides all images together: the same colour means the same kind of "
+        "region in every image. Reads the segments once, in bounded memory.",
+        uses_images=False,
+        uses_segments=True,
+        has_topics=True,
+        is_stream=True,
+        choices={"observation": ("full", "diagonal", "discrete")},
+        usual_values={"width": 0.5, "max_clumps": 1000, "max_groups": 200, "tol": 1e-5},
+    ),
+    ModelEntry(
         "rim",
         "benthoscope.engine.discriminative:RIM",
         "Straight borders",
@@ -197,12 +210,13 @@ CATALOG = (
 )
 ENTRIES = {entry.name: entry for entry in CATALOG}
 SEGMENT_MODELS = frozenset(entry.name for entry in CATALOG if entry.uses_segments)
-STREAM_MODELS = frozenset(entry.name for entry in CATALOG if entry.is_stream)
+STREAM_MODELS = frozenset(entry.name for entry in CATALOG if entry.is_stream and entry.uses_images)
 TOPIC_MODELS = frozenset(entry.name for entry in CATALOG if entry.has_topics)
 
 USUAL_MODEL = "gmc"  # measures better than mcm on the sample campaign: V-measure .868 against .726
 USUAL_WIDTH = 0.05  # of image clusters
 SEGMENT_WIDTH = 1.0  # default for segment clusters
+JOINT_SEGMENTATION = "mbtm-segments"
 EXTENDABLE_MODEL = "iwtm"  # the topic model to which images can be added without fitting it again
 
 PARAMETERS: dict[str, ParameterHelp] = {
@@ -470,6 +484,10 @@ def with_widths(word: str, of_images: float, of_segments: float | None, paramete
     entry = entry_named(word)
     if entry.has_topics:
         chosen = {entry.limit if name == "max_clusters" else name: value for name, value in parameters.items()}
+        if of_segments is not None and "width" in known:
+            chosen = {"width": of_segments, **chosen}
+        if "memory" in chosen:  # the memory is given as a number of rows, not of clumps
+            chosen = {"max_clumps": None, **chosen}
         return {**entry.usual_values, **chosen}
     widths = {"width": SEGMENT_WIDTH if of_segments is None else of_segments}
     if "image_width" in known:

@@ -102,7 +102,7 @@ def test_every_parameter_of_a_job_has_help_and_no_help_is_left_over():
 
 def test_the_form_sorts_the_models_as_the_catalogue_does():
     assert sorted(name for name, _ in (*QUESTIONS, *VARIANTS) if name) == sorted(entry.name for entry in CATALOG)
-    assert ({"mcm", "scm", "gmc-segments", "iwtm", "lda"}, {"mcm", "scm"}, {"mcm"}) == (
+    assert ({"mcm", "scm", "gmc-segments", "iwtm", "lda", "mbtm-segments"}, {"mcm", "scm"}, {"mcm"}) == (
         OF_SEGMENTS,
         {entry.name for entry in CATALOG if entry.two_levels},
         OF_BOTH,

@@ -194,7 +194,13 @@ def test_there_is_nothing_to_cluster_without_images(session):
 
 @pytest.mark.parametrize(
     ("model", "kinds"),
-    [("gmc", ["{image}"]), ("mcm", ["{image}", "segments"]), ("scm", ["segments"]), ("gmc-segments", ["segments"])],
+    [
+        ("gmc", ["{image}"]),
+        ("mcm", ["{image}", "segments"]),
+        ("scm", ["segments"]),
+        ("gmc-segments", ["segments"]),
+        ("mbtm-segments", ["segments"]),
+    ],
 )
 def test_what_a_question_needs_is_described_first(imported, model, kinds):
     form = JobForm(imported)

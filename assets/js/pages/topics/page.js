@@ -155,10 +155,12 @@ function dives(body, content, tell, plots) {
 function fit(body, content, plots) {
   const {shown} = content
   const query = {run: content.run}
-  const facts = [shown.vocabulary === null ? "" : `${count(shown.vocabulary)} kinds of patches ${shown.inferred ? "in use" : "in the fixed vocabulary"}`, shown.bound === null ? "" : `lower bound ${short(shown.bound)}`,
+  const things = shown.joint ? "topics" : "kinds of patches"
+  const text = shown.joint ? "Images are read ten at a time. Topics are created, divided and merged as images arrive."
+    : "The fit begins with more kinds of patches than needed and drops those that nothing uses. When images are added, their kinds are joined with the earlier ones first, so the number jumps and then falls again."
+  const facts = [shown.vocabulary === null ? "" : `${count(shown.vocabulary)} ${things}${shown.joint ? "" : shown.inferred ? " in use" : " in the fixed vocabulary"}`, shown.bound === null ? "" : `lower bound ${short(shown.bound)}`,
     shown.inference ? `inference ${shown.inference}` : "", shown.seconds ? `${shown.seconds.toFixed(0)} s` : ""].filter(Boolean).join(" · ")
-  redraw(body, h("section", {class: "card pad"}, h("h2", {}, "Vocabulary during the fit"), h("p", {}, facts),
-    h("p", {class: "soft"}, "The fit begins with more kinds of patches than needed and drops those that nothing uses. When images are added, their kinds are joined with the earlier ones first, so the number jumps and then falls again."),
-    shown.has_trace ? h("div", {class: "plots"}, plots.frame("cluster-count", {query, label: `Kinds of patches in use during the fit of ${content.run_name}`, height: 240}), plots.frame("lower-bound", {query, label: `Lower bound during the fit of ${content.run_name}`, height: 240}))
+  redraw(body, h("section", {class: "card pad"}, h("h2", {}, shown.joint ? "Topics during the fit" : "Vocabulary during the fit"), h("p", {}, facts), h("p", {class: "soft"}, text),
+    shown.has_trace ? h("div", {class: "plots"}, plots.frame("cluster-count", {query, label: `Number of ${things} during the fit of ${content.run_name}`, height: 240}), plots.frame("lower-bound", {query, label: `Lower bound during the fit of ${content.run_name}`, height: 240}))
       : h("p", {class: "soft nothing"}, "This run has no log of its fit.")))
 }

@@ -1,0 +1,192 @@
+"""Joint segmentation of images: the job, the command, known masks, and input that cannot be used."""
+
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+from benthoscope.app.cli import app
+from benthoscope.engine.jobs import run_now
+from benthoscope.engine.jobs.cluster.fit_request import Trace
+from benthoscope.engine.jobs.cluster.topic_maps import compare_with_masks, topic_maps
+from benthoscope.engine.jobs.cluster.topic_summary import has_topics
+from benthoscope.engine.problems import BadInput
+from benthoscope.engine.progress import Cancelled
+from benthoscope.engine.streaming import MemoryBoundedTopicModel
+from benthoscope.engine.workspace import Workspace
+
+COLOURS = np.array([[200, 180, 120], [40, 110, 60], [60, 70, 160]])  # sand, grass, water
+JOB = {"model": "mbtm-segments", "segments": "colour-segments"}
+
+
+def scene(rng):
+    """An image of two of three kinds of ground with an oblique border, and the kind of each pixel from 1."""
+    first, second = rng.choice(3, 2, replace=False)
+    row, column = np.mgrid[:60, :80]
+    kinds = np.where(column - 40 + rng.uniform(-1, 1) * (row - 30) > rng.uniform(-15, 15), first, second)
+    image = COLOURS[kinds] + rng.normal(0, 8, (60, 80, 3))
+    return np.clip(image, 0, 255).astype(np.uint8), kinds + 1
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory):
+    """A workspace of 24 images, and the folder of their known masks."""
+    folder, rng = tmp_path_factory.mktemp("scenes"), np.random.default_rng(0)
+    (folder / "images" / "dive").mkdir(parents=True)
+    (folder / "masks" / "dive").mkdir(parents=True)
+    for number in range(24):
+        image, kinds = scene(rng)
+        Image.fromarray(image).save(folder / "images" / "dive" / f"{number:02d}.png")
+        Image.fromarray(kinds.astype(np.uint8)).save(folder / "masks" / "dive" / f"{number:02d}.png")
+    with Workspace.create(folder / "reef") as made:
+        assert run_now(made, "import", {"folder": str(folder / "images")}).state == "done"
+        assert run_now(made, "features", {"kinds": ["colour-segments"]}).state == "done"
+        job = run_now(made, "cluster", JOB)
+        assert job.state == "done", job.error
+        yield made, folder / "masks"
+
+
+def command(workspace, *words):
+    result = CliRunner().invoke(app, [*words, "--workspace", str(workspace.folder), "--json"], catch_exceptions=False)
+    return json.loads(result.stdout)
+
+
+def test_the_same_topic_is_the_same_kind_of_ground_in_every_image(template):
+    workspace, masks = template
+    [run] = workspace.runs.all()
+    arrays = run.arrays()
+    assert has_topics(run) and run.name == "mbtm-segments colour-segments 0.5"
+    np.testing.assert_allclose(arrays["image_weights"].sum(1), 1, atol=1e-5)
+    assert len(list(topic_maps(workspace, run))) == 24
+    scores = compare_with_masks(workspace, run, masks)
+    assert scores.images == 24 and scores.pixels == 24 * 60 * 80
+    assert scores.accuracy > 0.95 and set(scores.overlap) == {1, 2, 3}
+    again = MemoryBoundedTopicModel.from_arrays(
+        {name.removeprefix("model_"): array for name, array in arrays.items() if name.startswith("model_")},
+        arrays["model"],
+    )
+    features = workspace.features.open("colour-segments")
+    labels = again.segment_documents(np.asarray(features.X), features.image_of_row).labels
+    np.testing.assert_array_equal(labels, arrays["segment_labels"])
+
+
+def test_a_smaller_memory_and_one_image_a_round_find_the_same_kinds(template):
+    workspace, masks = template
+    epoch = workspace.features.open("colour-segments").sidecar.rows // 24
+    job = run_now(workspace, "cluster", {**JOB, "parameters": {"max_clumps": 60, "max_groups": 6, "epoch": epoch}})
+    assert job.state == "done", job.error
+    run = workspace.runs.get(job.result["run"])
+    assert run.provenance["parameters"]["epoch"] == epoch
+    assert compare_with_masks(workspace, run, masks).accuracy > 0.9
+    workspace.runs.delete(run.id)
+
+
+def test_the_command_segments_compares_and_writes_maps(template, tmp_path):
+    workspace, masks = template
+    result = command(workspace, "segment", "--run", "1", "--masks", str(masks), "--output", str(tmp_path / "maps"))
+    assert result["images"] == 24 and result["files"] == 24 and result["scores"]["accuracy"] > 0.95
+    assert sum(topic["share"] for topic in result["topics"]) == pytest.approx(1, abs=1e-3)
+    with Image.open(tmp_path / "maps" / "dive" / "03.png") as image:
+        topics = np.asarray(image)
+        assert image.mode == "P"
+    [stored] = [each for each in topic_maps(workspace, workspace.runs.get(1)) if each.path.endswith("03.png")]
+    np.testing.assert_array_equal(topics, stored.topics)
+    made = command(workspace, "segment", "--segments", "colour-segments", "--max-topics", "2", "--name", "two")
+    assert len(made["topics"]) == 2 and "limit of 2" in made["limits"][0] and "--max-topics" in made["limits"][0]
+    workspace.runs.delete(made["run"])
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_one_image_or_two_are_segmented(template, tmp_path, count):
+    workspace, _ = template
+    features = workspace.features.open("colour-segments")
+    ids = np.asarray(features.image_ids)[:count]
+    with workspace.features.writer("few", width=5, level="segment", extractor={}) as out:
+        counts = np.diff(features.offsets)[:count]
+        out.append(ids, features.X[: counts.sum()], counts)
+    job = run_now(workspace, "cluster", {**JOB, "segments": "few"})
+    assert job.state == "done", job.error
+    assert job.result["images"] == count
+    workspace.runs.delete(job.result["run"])
+
+
+def test_frames_of_one_colour_have_one_topic(tmp_path):
+    (tmp_path / "images").mkdir()
+    for number in range(3):
+        Image.new("RGB", (80, 60), (90, 120, 130)).save(tmp_path / "images" / f"{number}.png")
+    (tmp_path / "images" / "broken.jpg").write_bytes(b"\xff\xd8\xff no image")
+    with Workspace.create(tmp_path / "reef") as made:
+        run_now(made, "import", {"folder": str(tmp_path / "images")})
+        result = command(made, "segment", "--segments", "colour-segments")
+        assert result["images"] == 3 and len(result["topics"]) == 1
+        assert any("broken.jpg" in problem.where for problem in made.library.problems())
+
+
+def test_values_that_are_not_numbers_are_refused_with_the_image():
+    rows = np.random.default_rng(0).normal(size=(20, 5))
+    rows[7, 2] = np.nan
+    with pytest.raises(BadInput, match="row 7"):
+        MemoryBoundedTopicModel(epoch=10).fit(rows, groups=np.repeat([0, 1], 10))
+
+
+def test_a_cancelled_segmentation_stores_the_topics_so_far(template, monkeypatch):
+    workspace, _ = template
+
+    def cancel_after_a_round(self, progress):
+        if progress.figures.get("iteration") == 1:
+            raise Cancelled
+
+    monkeypatch.setattr(Trace, "on_step", cancel_after_a_round)
+    assert run_now(workspace, "cluster", {**JOB, "name": "half"}).state == "cancelled"
+    [run] = [run for run in workspace.runs.all() if run.name == "half (stopped early)"]
+    assert run.summary["partial"] and len(run.provenance["bounds"]) == 1
+    labels = run.array("segment_labels")
+    assert len(labels) == workspace.features.open("colour-segments").sidecar.rows and (labels >= 0).all()
+    workspace.runs.delete(run.id)
+
+
+@pytest.mark.parametrize(
+    "write, text",
+    [
+        (lambda folder: None, "neither a folder nor"),
+        (lambda folder: (folder / "known" / "dive").mkdir(parents=True), "no pixel with a known class"),
+        (lambda folder: _written(folder / "known" / "dive" / "00.png", b"no image"), "not a readable mask"),
+        (lambda folder: _colour(folder / "known" / "dive" / "00.png"), "is a colour image"),
+    ],
+)
+def test_unusable_masks_are_named(template, tmp_path, write, text):
+    workspace, _ = template
+    write(tmp_path)
+    with pytest.raises(BadInput, match=text):
+        compare_with_masks(workspace, workspace.runs.get(1), tmp_path / "known")
+
+
+def test_an_archive_of_masks_is_read_and_a_damaged_one_is_named(template, tmp_path):
+    workspace, _ = template
+    np.savez(tmp_path / "known.npz", **{"dive/00.jpg": np.ones((30, 40), np.uint8)})
+    scores = compare_with_masks(workspace, workspace.runs.get(1), tmp_path / "known.npz")
+    assert scores.images == 1 and scores.pixels == 1200
+    (tmp_path / "known.npz").write_bytes(b"PK no archive")
+    with pytest.raises(BadInput, match="not a readable"):
+        compare_with_masks(workspace, workspace.runs.get(1), tmp_path / "known.npz")
+    np.savez(tmp_path / "flat.npz", **{"dive/00": np.ones(9)})
+    with pytest.raises(BadInput, match="array of whole numbers"):
+        compare_with_masks(workspace, workspace.runs.get(1), tmp_path / "flat.npz")
+
+
+def test_a_descriptor_of_whole_images_is_refused(template):
+    workspace, _ = template
+    result = CliRunner().invoke(app, ["segment", "--segments", "mean", "--workspace", str(workspace.folder)])
+    assert "describes whole images" in str(result.exception)
+
+
+def _written(path, data):
+    path.parent.mkdir(parents=True)
+    path.write_bytes(data)
+
+
+def _colour(path):
+    path.parent.mkdir(parents=True)
+    Image.new("RGB", (8, 6)).save(path)
