@@ -10,6 +10,7 @@ from benthoscope.app.commands import (
     backup,
     cluster,
     demo,
+    discover,
     doctor,
     features,
     import_images,
@@ -65,6 +66,7 @@ app.command(
 )(features.features)
 app.command(cls=cluster.CatalogueCommand)(cluster.cluster)
 app.command()(segment.segment)
+app.command()(discover.discover)
 app.command()(watch.watch)
 app.command("simulate-dive")(watch.simulate_dive)
 app.add_typer(crowd.commands, name="crowd")

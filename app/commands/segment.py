@@ -5,13 +5,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from benthoscope.app.commands.describe_first import describe_and_cluster
 from benthoscope.app.commands.terminal import (
     JsonOption,
     SeedOption,
     WorkspaceOption,
-    check_jobs,
     open_workspace,
-    run_job,
     show,
     text_table,
     writing,
@@ -97,7 +96,7 @@ def segment(
         "parameters": {key: value for key, value in parameters.items() if value is not None},
     }
     with open_workspace(workspace) as opened_workspace:
-        number = _segmented(opened_workspace, request, as_json) if run is None else run
+        number = run or describe_and_cluster(opened_workspace, segments, "segment", request, as_json=as_json)
         segmented = run_of_topics(opened_workspace, str(number))
         result = _summary(opened_workspace, segmented)
         if masks is not None:
@@ -106,21 +105,6 @@ def segment(
         if output is not None:
             result["files"] = _write_maps(opened_workspace, segmented, output)
     show(result, as_json, _text)
-
-
-def _segmented(workspace: "Workspace", request: dict[str, Any], as_json: bool) -> int:
-    """Compute the segments if there are none, then the topics. Returns the number of the run."""
-    from benthoscope.engine.features import DESCRIPTORS
-
-    segments = request["segments"]
-    jobs: list[tuple[str, dict[str, Any]]] = [("cluster", request)]
-    if segments not in workspace.features and segments in DESCRIPTORS:
-        if DESCRIPTORS[segments].level != "segment":
-            raise fail(f"descriptor {segments}", "describes whole images", "choose a descriptor of segments")
-        jobs.insert(0, ("features", {"kinds": [segments], "collection": request["collection"]}))
-    check_jobs(workspace, jobs)
-    results = [run_job(workspace, kind, parameters, as_json=as_json) for kind, parameters in jobs]
-    return int(results[-1]["run"])
 
 
 def _summary(workspace: "Workspace", run: "Run") -> dict[str, Any]:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from benthoscope.engine.analysis.mask_agreement import SegmentationScores, segmentation_scores
     from benthoscope.engine.analysis.point_validation import PointTable, point_table, rows_under_points
     from benthoscope.engine.analysis.projections import fit_principal_plane, principal_plane, step_scale, to_steps
+    from benthoscope.engine.analysis.recognition import Recognition, recognise
     from benthoscope.engine.analysis.topic_mixtures import (
         distance_to_mixture,
         distance_to_region,
@@ -51,6 +52,7 @@ __all__ = [
     "Outline",
     "PointTable",
     "PredictionQuality",
+    "Recognition",
     "SegmentationScores",
     "Tracks",
     "choose_exemplars",
@@ -73,6 +75,7 @@ __all__ = [
     "predict_column",
     "principal_plane",
     "random_members",
+    "recognise",
     "rows_under_points",
     "segment_exemplars",
     "segmentation_scores",
@@ -90,6 +93,7 @@ __getattr__, __dir__ = lazy_names(
         "Outline": "benthoscope.engine.analysis.cluster_geometry",
         "PointTable": "benthoscope.engine.analysis.point_validation",
         "PredictionQuality": "benthoscope.engine.analysis.column_prediction",
+        "Recognition": "benthoscope.engine.analysis.recognition",
         "SegmentationScores": "benthoscope.engine.analysis.mask_agreement",
         "Tracks": "benthoscope.engine.analysis.tracks",
         "choose_exemplars": "benthoscope.engine.analysis.exemplars",
@@ -110,6 +114,7 @@ __getattr__, __dir__ = lazy_names(
         "principal_plane": "benthoscope.engine.analysis.projections",
         "step_scale": "benthoscope.engine.analysis.projections",
         "random_members": "benthoscope.engine.analysis.exemplars",
+        "recognise": "benthoscope.engine.analysis.recognition",
         "rows_under_points": "benthoscope.engine.analysis.point_validation",
         "segment_exemplars": "benthoscope.engine.analysis.exemplars",
         "segmentation_scores": "benthoscope.engine.analysis.mask_agreement",

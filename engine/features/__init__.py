@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from benthoscope.engine.features.masks import pack_mask, point_labels, segment_labels, unpack_mask
     from benthoscope.engine.features.onnx_network import Normalisation
     from benthoscope.engine.features.patches import DeepPatches, HogPatches, SiftPatches
+    from benthoscope.engine.features.pyramid_kernel import PyramidKernelAxes
     from benthoscope.engine.features.registry import DESCRIPTORS, Choices, available, descriptor_named, user_cache
     from benthoscope.engine.features.scspm import ScSPM
     from benthoscope.engine.features.segments import IcaSegments
@@ -38,6 +39,7 @@ __all__ = [
     "OnnxDescriptor",
     "PrincipalAxes",
     "Projected",
+    "PyramidKernelAxes",
     "RandomProjection",
     "ScSPM",
     "Segments",
@@ -77,6 +79,7 @@ __getattr__, __dir__ = lazy_names(
         "OnnxDescriptor": "benthoscope.engine.features.deep_descriptor",
         "PrincipalAxes": "benthoscope.engine.features.compression",
         "Projected": "benthoscope.engine.features.descriptor",
+        "PyramidKernelAxes": "benthoscope.engine.features.pyramid_kernel",
         "RandomProjection": "benthoscope.engine.features.compression",
         "ScSPM": "benthoscope.engine.features.scspm",
         "Segments": "benthoscope.engine.features.descriptor",

@@ -165,6 +165,13 @@ RECIPES = (
         lambda choices: _made("TopicWeights", choices.dimension or 20),
     ),
     DescriptorSpec(
+        "pyramid-kernel",
+        "image",
+        "Texture layout compared by the spatial pyramid match kernel, reduced by kernel PCA to about twenty numbers. "
+        "For `benthoscope discover`: images that show one object each.",
+        lambda choices: _made("PyramidKernelAxes", choices.dimension or 20),
+    ),
+    DescriptorSpec(
         "colour",
         "image",
         "Histograms of colours, textures, contrast and edge directions. Fast, needs no network; good "

@@ -145,12 +145,22 @@ def _kinds() -> dict[str, Any]:
     from benthoscope.engine.features.colour_texture import ColourTexture, MeanColour
     from benthoscope.engine.features.deep_descriptor import EfficientNetLite, EfficientNetViews, OnnxDescriptor
     from benthoscope.engine.features.patches import DeepPatches, HogPatches, SiftPatches
+    from benthoscope.engine.features.pyramid_kernel import PyramidKernelAxes
     from benthoscope.engine.features.scspm import ScSPM
     from benthoscope.engine.features.segments import IcaSegments
     from benthoscope.engine.features.topic_weights import TopicWeights
 
     kinds: tuple[Any, ...] = (ScSPM, IcaSegments, ColourTexture, MeanColour, EfficientNetLite, OnnxDescriptor)
-    kinds = (*kinds, EfficientNetViews, SiftPatches, HogPatches, DeepPatches, TopicWeights, ColourSegments)
+    kinds = (
+        *kinds,
+        EfficientNetViews,
+        SiftPatches,
+        HogPatches,
+        DeepPatches,
+        TopicWeights,
+        ColourSegments,
+        PyramidKernelAxes,
+    )
     return {kind.name: kind for kind in kinds}
 
 

@@ -11,7 +11,7 @@ from benthoscope.app.session.app_state import AppState
 from benthoscope.app.session.session import Session
 from benthoscope.engine.features import DESCRIPTORS, available
 
-EASY = ("deep", "deep-views", "scspm", "segments", "colour")
+EASY = ("deep", "deep-views", "scspm", "segments", "colour", "colour-segments", "pyramid-kernel")
 
 
 def describing(app: AppState, collections: list[str]) -> Recipe:
