@@ -19,6 +19,7 @@ from benthoscope.engine.streaming.splitting import StickWeights, UnitSplit, hard
 from benthoscope.engine.streaming.units import UnitRows, Units, do_nothing
 
 AHEAD = 32  # splits whose halves are evaluated together
+LEVELS = 2  # of halves of halves that are evaluated with them
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +116,7 @@ class _GreedyDivision:
     def __init__(self, division: UnitDivision, units: Units, budget: Budget, pulse: Callable[[], None]):
         self._division, self._units, self._budget, self._pulse = division, units, budget, pulse
         self._heap: list[tuple[float, int, UnitSplit]] = []
-        self._halves: dict[int, list[UnitSplit | None]] = {}  # splits of the halves of a split, by its number
+        self._halves: dict[UnitSplit, list[UnitSplit | None]] = {}  # splits of the halves of a split
         self._count = 0
 
     def divided(self, subsets: list[np.ndarray]) -> list[np.ndarray]:
@@ -124,14 +125,14 @@ class _GreedyDivision:
         final = self._push(subsets, self._evaluated(subsets))
         while self._heap:
             self._pulse()
-            _, number, split = heapq.heappop(self._heap)
+            split = heapq.heappop(self._heap)[-1]
             halves = split.halves
             extra = sum(budget.cost(units, half) for half in halves) - budget.cost(units, split.members)
             if extra > room:
                 final.append(split.members)
                 continue
             room -= extra
-            final += self._push(list(halves), self._splits_of_halves(number, split))
+            final += self._push(list(halves), self._splits_of_halves(split))
         return final
 
     def _push(self, subsets: list[np.ndarray], splits: list[UnitSplit | None]) -> list[np.ndarray]:
@@ -145,16 +146,21 @@ class _GreedyDivision:
                 self._count += 1
         return final
 
-    def _splits_of_halves(self, number: int, split: UnitSplit) -> list[UnitSplit | None]:
-        """Return the splits of both halves. If they are not known, those of the next best splits are computed as well,
-        because many small groups together take little more time than one."""
-        if number not in self._halves:
-            best = [(number, split), *((n, s) for _, n, s in heapq.nsmallest(AHEAD - 1, self._heap))]
-            new = [(n, s) for n, s in best if n not in self._halves]
-            evaluated = self._evaluated([half for _, s in new for half in s.halves])
-            for at, (n, _) in enumerate(new):
-                self._halves[n] = evaluated[2 * at : 2 * at + 2]
-        return self._halves.pop(number)
+    def _splits_of_halves(self, split: UnitSplit) -> list[UnitSplit | None]:
+        """Return the splits of both halves. If they are not known, those of the next best splits and of the halves of
+        all these are computed as well, because many small groups together take little more time than one."""
+        if split not in self._halves:
+            best = [split, *(queued for *_, queued in heapq.nsmallest(AHEAD - 1, self._heap))]
+            for _ in range(LEVELS):
+                best = self._with_halves([queued for queued in best if queued not in self._halves])
+        return self._halves.pop(split)
+
+    def _with_halves(self, splits: list[UnitSplit]) -> list[UnitSplit]:
+        """Evaluate the halves of the splits. Returns the splits of the halves."""
+        evaluated = self._evaluated([half for split in splits for half in split.halves])
+        for at, split in enumerate(splits):
+            self._halves[split] = evaluated[2 * at : 2 * at + 2]
+        return [split for split in evaluated if split is not None]
 
     def _evaluated(self, subsets: list[np.ndarray]) -> list[UnitSplit | None]:
         results: list[UnitSplit | None] = [None] * len(subsets)

@@ -16,6 +16,7 @@ from benthoscope.engine.mixtures.model import Model, Scorer, Statistics
 from benthoscope.engine.streaming.building import Built, Search, build
 from benthoscope.engine.streaming.compression import Budget, Compressed, MixtureDivision, compress
 from benthoscope.engine.streaming.families import StreamFamily, first_prior, later_prior
+from benthoscope.engine.streaming.gathering import gathered
 from benthoscope.engine.streaming.identity import Identities, first_identities
 from benthoscope.engine.streaming.lineage import Lineage
 from benthoscope.engine.streaming.snapshot import StreamSnapshot
@@ -40,6 +41,7 @@ class StreamSettings:
     restart_every: int | None
     smallest_part: int
     recent: int  # rows whose scores are stored
+    gather: int = 1  # new rows that enter a round together, from the second round on
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,15 +80,14 @@ def learn(state: StreamState, rows: np.ndarray, settings: StreamSettings, pulse:
     """Return the state after a round with new rows (n, D), in the units in which they came."""
     with blas_threads(1):
         state = _with_prior(state, rows, settings)
-        scaled = (rows - state.frame.origin) / state.frame.scale
+        scaled = rows - state.frame.origin
+        scaled /= state.frame.scale
         scores = _scored(state, scaled, settings)
-        data = UnitRows(state.units.with_rows(scaled), pulse)
         old = _scorer_of(state)
+        units, lineage = _with_rows(state, scaled, old, settings)
+        data = UnitRows(units, pulse)
         built = build(state.model, data, _start(state, data, old, settings), settings.search)
-        is_new = np.zeros(len(data.units), bool)
-        is_new[len(state.units.points) : len(state.units.points) + len(rows)] = True
-        identities = _identities(state, data, built, old, is_new)
-        lineage = state.lineage.with_rows(len(rows))
+        identities = _identities(state, data, built, old, _are_new(state.units, units))
         compressed, lineage = _compressed(state, data, built, lineage, settings, pulse)
         snapshot = _snapshot(state, built, identities, lineage, compressed, settings)
     if not len(scores):  # no earlier model could score them
@@ -124,6 +125,23 @@ def _start(state: StreamState, data: UnitRows, old: Scorer | None, settings: Str
     number = 1 if state.snapshot is None else state.snapshot.number + 1
     is_cold = settings.restart_every is not None and (number - 1) % settings.restart_every == 0
     return None if old is None or is_cold else data.sweep(old)
+
+
+def _with_rows(
+    state: StreamState, rows: np.ndarray, old: Scorer | None, settings: StreamSettings
+) -> tuple[Units, Lineage]:
+    """Return the units with new rows, gathered into clumps if the settings say so."""
+    lineage = state.lineage.with_rows(len(rows))
+    if old is None or settings.gather < 2:
+        return state.units.with_rows(rows), lineage
+    result = gathered(state.units, rows, old, settings.gather)
+    return result.units, lineage.compressed(result)
+
+
+def _are_new(before: Units, units: Units) -> np.ndarray:
+    """Return whether each unit has new rows (U,). New rows and new clumps are the last ones of their kind."""
+    points, clumps = np.arange(len(units.points)), np.arange(len(units.sums))
+    return np.concatenate([points >= len(before.points), clumps >= len(before.sums)])
 
 
 def _identities(state: StreamState, data: UnitRows, built: Built, old: Scorer | None, is_new: np.ndarray) -> Identities:

@@ -17,6 +17,7 @@ from benthoscope.engine.streaming.families import family_named
 from benthoscope.engine.streaming.identity import first_identities
 from benthoscope.engine.streaming.learning import StreamSettings, StreamState, budget_of, first_state, learn
 from benthoscope.engine.streaming.reprojection import mapped_state
+from benthoscope.engine.streaming.rounds import rows_together
 from benthoscope.engine.streaming.snapshot import Novelty, StreamSnapshot
 from benthoscope.engine.streaming.stored_state import state_from_arrays, state_to_arrays
 from benthoscope.engine.streaming.stream_estimator import BLOCK, StreamEstimator
@@ -61,6 +62,10 @@ class MemoryBoundedVDP(StreamEstimator[StreamState]):
         Upper limit for the number of clusters; None means no limit.
     recent : int
         Number of recent scores that `novelty` compares with.
+    gather : int or None
+        Up to this many similar rows enter a round as one clump, so that a round of many rows costs little. 1 means rows
+        enter singly. None gathers 32 rows in a `fit` of 200,000 rows or more; in other cases rows enter singly. The
+        first 20,000 rows always do. When a `fit` gathers rows, its rounds grow with the stream to 100,000 rows.
     lineage : bool
         Whether the clump of every row is stored (4 bytes per row), so that `clusters_of` needs no rows.
     tol : float
@@ -94,6 +99,7 @@ class MemoryBoundedVDP(StreamEstimator[StreamState]):
         tries=3,
         max_clusters=None,
         recent=2000,
+        gather=None,
         lineage=True,
         tol=1e-7,
         max_iter=1000,
@@ -103,6 +109,7 @@ class MemoryBoundedVDP(StreamEstimator[StreamState]):
         self.observation, self.width, self.concentration = observation, width, concentration
         self.prior_rows, self.restart_every, self.smallest_part = prior_rows, restart_every, smallest_part
         self.tries, self.max_clusters, self.recent, self.lineage = tries, max_clusters, recent, lineage
+        self.gather = gather
         self.tol, self.max_iter, self.random_state = tol, max_iter, random_state
 
     @property
@@ -174,10 +181,12 @@ class MemoryBoundedVDP(StreamEstimator[StreamState]):
         super()._check_parameters()
         checking.positive("concentration", self.concentration)
         checking.positive("recent", self.recent, integer=True)
+        if self.gather is not None:
+            checking.positive("gather", self.gather, integer=True)
         if self.restart_every is not None:
             checking.positive("restart_every", self.restart_every, integer=True)
 
-    def _settings(self, horizon: int | None) -> StreamSettings:
+    def _settings(self, horizon: int | None, gather: int = 1) -> StreamSettings:
         rule = StoppingRule(self.tol, self.max_iter)
         return StreamSettings(
             family_named(self.observation),
@@ -191,10 +200,12 @@ class MemoryBoundedVDP(StreamEstimator[StreamState]):
             self.restart_every,
             self.smallest_part,
             self.recent,
+            gather,
         )
 
     def _learn(self, rows: np.ndarray, documents: np.ndarray | None, report: OnStep, progress: Progress) -> StreamState:
-        settings = self._settings(self.horizon or self._expected)  # the horizon may change between rounds
+        together = rows_together(self, progress.done, progress.total)
+        settings = self._settings(self.horizon or self._expected, together)  # the horizon may change between rounds
         state = first_state(settings, rows, self.lineage) if self.state_ is None else self.state_
         budget = budget_of(settings, state.model.clusters)
         self._check_budget(budget.values, budget.clump)

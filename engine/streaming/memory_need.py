@@ -3,14 +3,18 @@
 from dataclasses import dataclass
 from typing import Any
 
+from benthoscope.engine.streaming.rounds import rounds_of, rows_together
 from benthoscope.engine.streaming.units import CACHED
 
 NUMBER = 8  # bytes of a stored number
+COPIES = 4  # of the rows of a round, while they are gathered
+UNITS_A_PART = 2  # parts are half full on average
 
 
 @dataclass(frozen=True)
 class MemoryNeed:
-    epoch: int  # rows of a round
+    rounds: int  # number of rounds; 0 for a stream of unknown length
+    largest_round: int  # rows
     clumps: int  # largest number of clumps that fit the budget
     budget_bytes: int  # the memory between rounds
     working_bytes: int  # largest working set of a round
@@ -22,13 +26,18 @@ def values_per_clump(observation: str, n_features: int) -> int:
     return 1 + n_features + squares
 
 
-def memory_need(model: Any, n_features: int) -> MemoryNeed:
-    """Return what the settings of a memory-bounded model need for rows with this number of features."""
+def memory_need(model: Any, n_features: int, rows: int | None = None) -> MemoryNeed:
+    """Return what the settings of a memory-bounded model need for rows with this number of features. `rows` is their
+    number if one fit gets all of them."""
     clump = values_per_clump(model.observation, n_features)
     budget = model.memory * n_features
     clumps = budget // clump
-    units = model.memory + model.epoch
+    rounds = [model.epoch] if rows is None else list(rounds_of(model, rows))
+    largest, together = max(rounds), rows_together(model, rows or 0, rows)
+    in_round = max(model.epoch, -(-UNITS_A_PART * largest // together)) if together > 1 else largest
+    units = model.memory + in_round
     clusters = max(clumps // 2, 1) if model.max_clusters is None else model.max_clusters
     statistics = min(units * clump, CACHED)
-    working = budget + model.epoch * n_features + 3 * clusters * units + 4 * clusters * n_features**2 + 2 * statistics
-    return MemoryNeed(model.epoch, clumps, NUMBER * budget, NUMBER * working)
+    new = (1 if together == 1 else COPIES) * largest * n_features
+    working = budget + new + 3 * clusters * units + 4 * clusters * n_features**2 + 2 * statistics
+    return MemoryNeed(0 if rows is None else len(rounds), largest, clumps, NUMBER * budget, NUMBER * working)

@@ -242,15 +242,28 @@ def _separate(
     ]
 
 
-def principal_axes(covariances: np.ndarray) -> np.ndarray:
+@numba.njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
+def principal_axes(covariances):
     """Return the direction of the largest variance of each matrix (P, D), by power iteration from the column of the
     largest diagonal entry. It is 0 for a matrix of zeros."""
-    P = len(covariances)
-    largest = np.diagonal(covariances, axis1=1, axis2=2).argmax(1)
-    axes = covariances[np.arange(P), :, largest]
-    for _ in range(POWER_STEPS):
-        axes = axes / np.maximum(np.linalg.norm(axes, axis=1, keepdims=True), np.finfo(float).tiny)
-        axes = np.einsum("pij,pj->pi", covariances, axes)
+    P, D, _ = covariances.shape
+    axes = np.zeros((P, D))
+    for p in range(P):
+        largest = np.diag(covariances[p]).argmax()
+        axis = covariances[p, largest].copy()
+        for _ in range(POWER_STEPS):
+            length = np.sqrt((axis * axis).sum())
+            if length == 0.0:
+                break
+            axis = axis / length
+            following = np.zeros(D)
+            for i in range(D):
+                total = 0.0
+                for j in range(D):
+                    total += covariances[p, i, j] * axis[j]
+                following[i] = total
+            axis = following
+        axes[p] = axis
     return axes
 
 

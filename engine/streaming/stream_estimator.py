@@ -2,14 +2,14 @@
 
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 
-from benthoscope.engine.compute import Compute
+from benthoscope.engine.compute import Compute, InOrder
 from benthoscope.engine.mixtures import validation as checking
 from benthoscope.engine.mixtures.bayesian import of_same_fit
 from benthoscope.engine.mixtures.data import read_rows
@@ -19,6 +19,7 @@ from benthoscope.engine.mixtures.prediction import FittedEstimator
 from benthoscope.engine.problems import fail
 from benthoscope.engine.progress import OnStep, Progress, ignore
 from benthoscope.engine.streaming.families import family_named
+from benthoscope.engine.streaming.rounds import next_round
 from benthoscope.engine.streaming.state_file import read_state, write_state
 from benthoscope.engine.value_checks import UnusableInput, largest_for, unusable_values
 
@@ -103,14 +104,16 @@ class StreamEstimator(FittedEstimator, Generic[State]):
         if stored is not None:
             self._restore(stored)
         last_save = time.monotonic()
-        for start in range(self.n_rows_seen_, N, self.epoch):
-            stop = min(start + self.epoch, N)
+        while self.n_rows_seen_ < N:
+            start, stop = self.n_rows_seen_, self.n_rows_seen_ + next_round(self, self.n_rows_seen_, N)
             rows = usable_rows(source.read(start, stop), start)
             self._round(rows, None if documents is None else documents[start:stop], on_step, N)
             if time.monotonic() - last_save >= SECONDS_BETWEEN_CHECKPOINTS and self.n_rows_seen_ < N:
                 checkpoint.save({**self._stored(), **identity})
                 last_save = time.monotonic()
-        self.labels_ = self.assign(X, groups if self._needs_groups else None, compute=compute)[0]
+        self.labels_ = np.empty(N, np.int32)
+        for block, (labels, _) in self._assigned(source, groups if self._needs_groups else None, compute):
+            self.labels_[block] = labels
         return self
 
     def partial_fit(
@@ -163,12 +166,9 @@ class StreamEstimator(FittedEstimator, Generic[State]):
         blocks."""
         if not isinstance(X, RowSource):
             return super().assign(X, groups, compute=compute)
-        N = X.shape[0]
-        blocks = [
-            self.assign(X.read(at, min(at + BLOCK, N)), None if groups is None else groups[at : at + BLOCK])
-            for at in range(0, N, BLOCK)
-        ]
-        labels, probability = (np.concatenate(values) for values in zip(*blocks, strict=True))
+        labels, probability = np.empty(X.shape[0], np.int32), np.empty(X.shape[0], np.float32)
+        for block, values in self._assigned(X, groups, compute):
+            labels[block], probability[block] = values
         return labels, probability
 
     # --- storage
@@ -227,6 +227,17 @@ class StreamEstimator(FittedEstimator, Generic[State]):
         return state
 
     # --- inside
+
+    def _assigned(
+        self, source: RowSource, groups: Any, compute: Compute | None
+    ) -> Iterator[tuple[slice, tuple[np.ndarray, np.ndarray]]]:
+        """Yield blocks of rows with their most likely clusters and probabilities. No more rows are in memory. By
+        default one thread does it: each thread would keep memory of its own."""
+        N = source.shape[0]
+        for start in range(0, N, BLOCK):
+            block = slice(start, min(start + BLOCK, N))
+            names = None if groups is None else groups[block]
+            yield block, self.assign(source.read(block.start, block.stop), names, compute=compute or InOrder())
 
     def _check_parameters(self) -> None:
         family_named(self.observation)

@@ -309,12 +309,11 @@ def _memory(model: str, values: Values, rows: int, width: int) -> str:
         return f"{rows * width * 4 / 1e6 + 300:,.0f} MB of memory."
     from benthoscope.engine.streaming import memory_need  # slow to import
 
-    need = memory_need(model_named(model)(**_extra(model, values)), width)
-    rounds = -(-rows // need.epoch)
+    need = memory_need(model_named(model)(**_extra(model, values)), width, rows)
     return (
         f"{need.budget_bytes / 1e6:,.1f} MB for what it remembers, room for {need.clumps:,} clumps; "
         f"{need.working_bytes / 1e6 + 300:,.0f} MB of memory in all, whatever the number of images. "
-        f"{rounds:,} round{'s' if rounds > 1 else ''} of {need.epoch:,} images."
+        f"{need.rounds:,} round{'s' if need.rounds > 1 else ''} of at most {need.largest_round:,} images."
     )
 
 

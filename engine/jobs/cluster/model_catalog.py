@@ -439,6 +439,11 @@ PARAMETERS: dict[str, ParameterHelp] = {
     "smallest_part": ParameterHelp("The least number of images that a compression splits off.", 0),
     "tries": ParameterHelp("The number of splits that are fitted in full before a round stops.", 1),
     "recent": ParameterHelp("The number of recent scores with which the novelty of an image is compared.", 1),
+    "gather": ParameterHelp(
+        "Up to this many similar new images enter a round as one clump, so that large rounds cost little. By default "
+        "32 from 200,000 images on, and 1 below.",
+        1,
+    ),
     "lineage": ParameterHelp("Whether the clump of each image is stored."),
     "alpha_prior": ParameterHelp("The shape and rate of the prior of the weight of each cluster in a group."),
     "max_groups": ParameterHelp("The largest number of groups of similar documents; no limit by default.", 1),
