@@ -44,13 +44,15 @@ class ModuleComponent(JSComponent):
     (`assets/css/NAME.css`). Its parameters are synchronised with the module's `model`."""
 
     __abstract = True
+    draws_page: ClassVar[bool] = False
     _module: ClassVar[str] = ""
     _styles: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, **kwargs):
         if cls._module:
             # One digest covers all modules, so that they can import each other by relative addresses.
-            loader = PART_LOADER if cls._module.startswith(PAGES) else LOADER
+            cls.draws_page = cls._module.startswith(PAGES)
+            loader = PART_LOADER if cls.draws_page else LOADER
             cls._esm = loader.format(url=module_url(cls._module))
             cls._stylesheets = [asset_url(f"css/{name}.css") for name in cls._styles]
         super().__init_subclass__(**kwargs)

@@ -28,6 +28,7 @@ class TopBar(CommandComponent):
     _module = "shell/top_bar"
     _styles = ("parts", "shell")
 
+    has_parts = param.Boolean(doc="Whether grey blocks stay until a script of the page has drawn its content.")
     workspace = param.String(doc="Name of the workspace.")
     page = param.String(doc="Slug of this page.")
     pages = param.List(doc="Pages to open: {title, href, key}.")
@@ -124,11 +125,13 @@ def framed(page: PageEntry, app: AppState) -> pmui.Page:
     words = group_words(app)
     bar = TopBar(workspace=app.workspace.name, page=page.slug, pages=_pages(page), sizing_mode="stretch_width")
     session.param.watch(lambda _: bar.param.update(groups=vars(group_words(app))), "version")  # before the page draws
+    body = _body(page, session)
+    bar.has_parts = has_parts(body)
     frame = pmui.Page(
         title="",
         header=[bar],
         sidebar=[PageLinks(pages=_pages(page), sizing_mode="stretch_both")],
-        main=[_body(page, session)],
+        main=[body],
         sidebar_width=WIDTH,
         sidebar_resizable=False,
         theme_toggle=False,
@@ -155,6 +158,11 @@ def _body(page: PageEntry, session: Session) -> Any:
         return page.view()(session)
     except Exception as error:
         return broken(page, error)
+
+
+def has_parts(body: Any) -> bool:
+    """Whether a script of the page draws its content; pages of plain text have none."""
+    return any(part.draws_page for part in pn.panel(body).select(ModuleComponent))
 
 
 def _in_step(session: Session, bar: TopBar, frame: pmui.Page) -> None:

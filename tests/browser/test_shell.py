@@ -99,6 +99,20 @@ def test_grey_blocks_are_shown_until_the_page_is_drawn(tab):
     assert not blocks_shown(page)
 
 
+def test_grey_blocks_stay_while_the_script_of_a_page_comes_later_than_its_frame(tab):
+    page = tab("jobs")
+    waiting = []
+    page.route("**/js/pages/runs/page.js", lambda request: waiting.append(request))
+    page.goto(page.url.replace("jobs", "runs"), wait_until="commit")
+    page.get_by_role("button", name="Keyboard shortcuts").wait_for()
+    page.evaluate(
+        "() => new Promise((resolve) => setTimeout(resolve, 700))"
+    )  # longer than for plain text
+    assert blocks_shown(page)
+    waiting[0].continue_()
+    page.locator("html[data-drawn]").wait_for()
+
+
 def test_a_page_of_plain_text_is_not_covered_by_grey_blocks(tab):
     page = tab("help")
     page.locator("html[data-drawn]").wait_for()

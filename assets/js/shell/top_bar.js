@@ -33,6 +33,6 @@ export function render({model, view}) {
   whileShown(model, document, "keydown", keys.pressed, {capture: true})
   keepAddress(model)
   model.on("groups", () => setGroupWords(model.groups))
-  setTimeout(() => { document.documentElement.dataset.drawn = "" }, DRAWN) // pages of plain text have no script that says so
+  if (!model.has_parts) setTimeout(() => { document.documentElement.dataset.drawn = "" }, DRAWN) // no script of the page says so
   return h("div", {}, connection(model, view), top, snackbar(model), keys.element, keys.hint, tray.log, nameDialog(model))
 }

@@ -8,9 +8,11 @@ import panel as pn
 import pytest
 
 from benthoscope.app.components.base import ModuleComponent, module_url
+from benthoscope.app.components.notices import empty
 from benthoscope.app.pages.help import topic, topics
+from benthoscope.app.pages.jobs import JobsBoard
 from benthoscope.app.pages.registry import PAGES, page_named
-from benthoscope.app.pages.shell import TopBar
+from benthoscope.app.pages.shell import TopBar, has_parts
 from benthoscope.engine.problems import BadInput
 
 ROOT = Path(__file__).parents[3]
@@ -56,6 +58,12 @@ def test_components_fetch_their_modules_from_this_server_and_import_nothing_else
     for path in (ROOT / "assets").rglob("*.js"):
         text = path.read_text(encoding="utf-8")
         assert "esm.sh" not in text and "unpkg" not in text and "jsdelivr" not in text, path
+
+
+def test_grey_blocks_wait_only_for_scripts_that_draw_a_page():
+    assert has_parts(pn.Column(JobsBoard()))
+    assert not has_parts(pn.Column(TopBar()))
+    assert not has_parts(empty("No images yet", "Add images first."))
 
 
 def test_notifications_of_panel_stay_off_because_they_keep_every_session():
