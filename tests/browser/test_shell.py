@@ -105,9 +105,7 @@ def test_grey_blocks_stay_while_the_script_of_a_page_comes_later_than_its_frame(
     page.route("**/js/pages/runs/page.js", lambda request: waiting.append(request))
     page.goto(page.url.replace("jobs", "runs"), wait_until="commit")
     page.get_by_role("button", name="Keyboard shortcuts").wait_for()
-    page.evaluate(
-        "() => new Promise((resolve) => setTimeout(resolve, 700))"
-    )  # longer than for plain text
+    page.evaluate("() => new Promise((resolve) => setTimeout(resolve, 700))")  # longer than for plain text
     assert blocks_shown(page)
     waiting[0].continue_()
     page.locator("html[data-drawn]").wait_for()

@@ -2,7 +2,7 @@ import assert from "node:assert/strict"
 import test from "node:test"
 
 import {Raster, palette} from "../../assets/js/shared/raster.js"
-import {dragged, freePosition, how, toData, toPixel, transformOf, viewOfAll, zoomed} from "../../assets/js/shared/scatter_view.js"
+import {dragged, freePosition, hasPoint, how, toData, toPixel, transformOf, viewOfAll, zoomed} from "../../assets/js/shared/scatter_view.js"
 
 const size = {width: 400, height: 200}
 const close = (actual, expected) => actual.forEach((value, at) => assert.ok(Math.abs(value - expected[at]) < 1e-9, `${actual} is not ${expected}`))
@@ -95,4 +95,11 @@ test("points have the colour of their code, and are pale beside a selection", ()
   assert.deepEqual([...drawn([[0, 0]]).image.data.slice(at, at + 3)], [255, 0, 0])
   const pale = drawn([[0, 0], [12, 4]], {front: Uint8Array.from([0, 1])}).image.data.slice(at, at + 4)
   assert.ok(pale[1] > 150 && pale[3] < 128)
+})
+
+test("a box of pixels has a point only if one lies in it", () => {
+  const transform = transformOf({x: 0, y: 0, zoom: 1}, {width: 100, height: 100})
+  const xy = Float32Array.from([0, 0, NaN, NaN, 40, 30]) // at the pixels (50, 50) and (90, 20)
+  assert.equal(hasPoint(xy, transform, {left: 80, top: 0, width: 20, height: 30}), true)
+  assert.equal(hasPoint(xy, transform, {left: 0, top: 60, width: 30, height: 40}), false)
 })

@@ -15,7 +15,7 @@ import {plotImage} from "./plot_image.js"
 import {PlotLegend} from "./plot_legend.js"
 import {csv, handOver} from "./plot_table.js"
 import {drawLines} from "./track_lines.js"
-import {dragged, how, toPixel, transformOf, viewOfAll, zoomed} from "./scatter_view.js"
+import {dragged, hasPoint, how, toPixel, transformOf, viewOfAll, zoomed} from "./scatter_view.js"
 
 const TOOLS = [["pan", "pan_tool", "Move (h)"], ["lasso", "gesture", "Lasso (l)"], ["box", "highlight_alt", "Box (b)"]]
 const NEAR = 46 // pixels of an example image
@@ -222,8 +222,18 @@ class Plane {
     this.view = view
     this.limits = limits
     this.whole = true
+    this.placeRegion()
     this.redraw()
     this.relabel()
+  }
+
+  // The small map of the region lies at the upper right, or at the lower right if it would cover points there.
+  placeRegion() {
+    if (!this.region || !this.xy) return
+    this.region.classList.remove("low")
+    const box = this.region.getBoundingClientRect(), stage = this.stage.getBoundingClientRect()
+    const place = {left: box.left - stage.left, top: box.top - stage.top, width: box.width, height: box.height}
+    this.region.classList.toggle("low", hasPoint(this.xy, transformOf(this.view, this.size()), place))
   }
 
   size() {

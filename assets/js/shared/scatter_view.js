@@ -27,6 +27,15 @@ export function transformOf({x, y, zoom}, {width, height}, scale = 1) {
 export const toPixel = ({sx, ox, sy, oy}, [x, y]) => [x * sx + ox, y * sy + oy]
 export const toData = ({sx, ox, sy, oy}, [px, py]) => [(px - ox) / sx, (py - oy) / sy]
 
+// Whether a point lies in a box of pixels, {left, top, width, height}. `xy` has the coordinates of the points in turn.
+export function hasPoint(xy, transform, {left, top, width, height}) {
+  for (let at = 0; at < xy.length; at += 2) {
+    const [px, py] = toPixel(transform, [xy[at], xy[at + 1]])
+    if (px >= left && px <= left + width && py >= top && py <= top + height) return true
+  }
+  return false
+}
+
 // The view after a zoom at a pixel, whose data point stays where it is.
 export function zoomed(view, factor, pixel, size, {least, most}) {
   const [x, y] = toData(transformOf(view, size), pixel)
