@@ -162,7 +162,8 @@ def _body(page: PageEntry, session: Session) -> Any:
 
 def has_parts(body: Any) -> bool:
     """Whether a script of the page draws its content; pages of plain text have none."""
-    return any(part.draws_page for part in pn.panel(body).select(ModuleComponent))
+    content: Any = pn.panel(body)  # a union in which one class has no `select`
+    return any(part.draws_page for part in content.select(ModuleComponent))
 
 
 def _in_step(session: Session, bar: TopBar, frame: pmui.Page) -> None:

@@ -1,4 +1,4 @@
-"""What a browser does while a page opens: nothing twice, and nothing that the page does not need."""
+"""Pages open without work that is repeated or unneeded: fonts, modules, tables and grey blocks in the browser."""
 
 import pytest
 
