@@ -90,8 +90,8 @@ RECIPES = (
     DescriptorSpec(
         "deep-views",
         "image",
-        "The network of deep, averaged over six views of each image. Makes suggestions in Learn right more often; "
-        "describing takes five times as long.",
+        "The network of deep, averaged over six views of each image. Improves suggestions in Learn on some "
+        "collections; describing takes five times as long.",
         lambda choices: _made("EfficientNetViews", choices.cache),
         lambda d: PrincipalAxes(d or 32, further=max(LEARNED - (d or 32), 0)),
     ),

@@ -160,7 +160,18 @@ def _measured(known: KnownImages, outputs: Outputs) -> Iterator[tuple[str, float
         (f"{LEARNED} axes, ridge", cost, wide, _ridge),
         ("all 1280 numbers, ridge", cost, full, _ridge),
         (f"{LEARNED} axes, LDA with Ledoit-Wolf", cost, wide, _shrunk_lda),
-        ("and means and deviations of middle stages, ridge", cost, np.hstack([_one(full), middle]), _ridge),
+        (
+            "all numbers, and means and deviations of middle stages, ridge",
+            cost,
+            np.hstack([_one(full), middle]),
+            _ridge,
+        ),
+        (
+            f"with middle stages at half weight, {LEARNED} axes, model of Learn",
+            cost,
+            _principal(np.hstack([_one(full), 0.5 * middle]), LEARNED),
+            _learner,
+        ),
         ("mean with the mirrored image, ridge", cost + outputs.cost["views"] / 5, mirrored, _ridge),
         ("mean of six views, ridge", cost + outputs.cost["views"], viewed, _ridge),
         (
