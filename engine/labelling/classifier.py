@@ -27,11 +27,13 @@ from benthoscope.engine.progress import OnStep, Progress, ignore
 @dataclass(frozen=True)
 class Inputs:
     """`rows` (N, D') float32, computed once for many fits; `clusters` (N,) the cluster of each image. `row_map` gives
-    the rows of images from other workspaces."""
+    the rows of images from other workspaces. `appearance` (N, d) float32 are the rows by which pages are arranged: few
+    columns, in which near and far images differ most in their distance."""
 
     rows: np.ndarray
     clusters: np.ndarray
     row_map: RowMap
+    appearance: np.ndarray
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -57,13 +59,18 @@ def means_of_clusters(rows: np.ndarray, clusters: np.ndarray, count: int) -> np.
     return means
 
 
-def inputs(X: np.ndarray, clusters: np.ndarray | None = None, *, rng: np.random.Generator) -> Inputs:
-    """Create the inputs from descriptors X (N, D), with the clusters (N,) of a run."""
+def inputs(
+    X: np.ndarray, clusters: np.ndarray | None = None, *, leading: int | None = None, rng: np.random.Generator
+) -> Inputs:
+    """Create the inputs from descriptors X (N, D), with the clusters (N,) of a run. Pages are arranged by the `leading`
+    columns, or by all."""
     if clusters is not None and len(clusters) != len(X):
         raise fail("clusters", f"there are {len(clusters)} for {len(X)} images", "use a run of this feature set")
     row_map, rows = learned_map(X, rng)
     of_image = np.zeros(len(X), np.int64) if clusters is None else np.asarray(clusters).astype(np.int64)
-    return Inputs(rows, of_image, row_map)
+    is_wider = leading is not None and leading < X.shape[1]
+    appearance = learned_map(np.asarray(X[:, :leading]), rng)[1] if is_wider else rows
+    return Inputs(rows, of_image, row_map, appearance)
 
 
 ENOUGH = 4_000  # largest number of labels used, because thousands of labels from one bulk event add little

@@ -68,7 +68,7 @@ def material(
     at = np.searchsorted(group_of["id"], ids)
     groups, times = group_of["group_id"][at], group_of["taken_at"][at]
     clusters = _clusters(run, ids) if run and run.features == name else None
-    data = inputs(X, clusters, rng=np.random.default_rng(seed))
+    data = inputs(X, clusters, leading=feature_set.sidecar.width, rng=np.random.default_rng(seed))
     return LearningData(name, run.id if run and clusters is not None else None, ids, groups, times, data)
 
 

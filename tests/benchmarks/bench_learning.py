@@ -38,7 +38,7 @@ LEARN: dict[str, Flow] = {
 }
 
 
-Runs = Mapping[str, list[list[Point]]]  # of every way of working: the states of each simulated expert
+Runs = Mapping[str, list[list[Point]]]  # states of each simulated expert, by way of working
 
 
 def tables() -> Iterator[Table]:

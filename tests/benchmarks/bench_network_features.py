@@ -1,4 +1,4 @@
-"""What more can be read from a trained network: a linear model of few and of all labels, and CPU time per image.
+"""Accuracy of linear models of the outputs of a trained network, from few and from all labels, and CPU time per image.
 
 The sets fish4knowledge and deepdive_gbr chose what the program does; the others are reported.
 """
@@ -87,7 +87,7 @@ LARGER = (
 
 @dataclass(frozen=True)
 class Outputs:
-    """What networks say of all images, and the CPU milliseconds per image."""
+    """The outputs of networks for all images, and the CPU milliseconds per image."""
 
     pooled: Mapping[str, np.ndarray]  # (N, 1280) by network
     views: np.ndarray  # (N, 5, 1280): mirrored, and four corners

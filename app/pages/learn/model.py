@@ -634,7 +634,7 @@ class Learn(param.Parameterized):
     def _to_sort(self, suggestions: Suggestions, free: np.ndarray) -> np.ndarray:
         """Uncertain images of few kinds."""
         P = np.asarray(suggestions.probabilities[free], np.float64)
-        return free[page_to_sort(self._material(suggestions).data.rows[free], P, SORTED)]
+        return free[page_to_sort(self._material(suggestions).data.appearance[free], P, SORTED)]
 
     def _lay_out(self) -> None:
         """Arrange a large batch so that similar images are neighbours."""
@@ -647,16 +647,16 @@ class Learn(param.Parameterized):
     def _appearance(self, table: Batch) -> np.ndarray:
         """(N, D) rows of the images in the order of the suggestions; typical images without a model have theirs."""
         page = stored_page(self.app) if table.without_model else None
-        return self._material(table.suggestions).data.rows if page is None else page.rows
+        return self._material(table.suggestions).data.appearance if page is None else page.rows
 
     def _new_kind(self, suggestions: Suggestions, free: np.ndarray) -> np.ndarray:
         """The group of similar images that is least like anything labelled; the next batch shows the next group."""
-        rows, clusters = self._material(suggestions).data.rows[free], np.asarray(suggestions.clusters[free])
+        rows, clusters = self._material(suggestions).data.appearance[free], np.asarray(suggestions.clusters[free])
         some = np.random.default_rng(0).permutation(len(free))[:GROUPED]
         groups = similar_groups(rows[some], clusters[some], np.random.default_rng(0))
         known = np.asarray(suggestions.labelled)
         novelty = (
-            groups.novelty_from(self._material(suggestions).data.rows[known][:GROUPED])
+            groups.novelty_from(self._material(suggestions).data.appearance[known][:GROUPED])
             if known.any()
             else np.ones(groups.count)
         )

@@ -80,8 +80,8 @@ def _next_page(result: Suggestions, training_material: LearningData, answered: i
     some = free[:SEARCHED]
     images = Unlabelled(
         np.asarray(result.probabilities[some], np.float64),
-        training_material.data.rows[some],
-        training_material.data.rows[np.flatnonzero(result.labelled)[:KNOWN]],
+        training_material.data.appearance[some],
+        training_material.data.appearance[np.flatnonzero(result.labelled)[:KNOWN]],
         round(result.labelled.sum() / part),
         answered,
     )

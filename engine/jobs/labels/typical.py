@@ -26,9 +26,9 @@ def store_typical(workspace: Workspace, seed: int = 0) -> TypicalPage:
     _, material = material_of(workspace)
     is_labelled = np.isin(material.image_ids, workspace.labels.current()[0])
     rows = typical_rows(
-        material.data.rows, page_size(len(material.image_ids)), is_labelled, np.random.default_rng(seed)
+        material.data.appearance, page_size(len(material.image_ids)), is_labelled, np.random.default_rng(seed)
     )
-    page = TypicalPage(material.image_ids[rows], np.asarray(material.data.rows[rows]), typical_stamp(workspace))
+    page = TypicalPage(material.image_ids[rows], np.asarray(material.data.appearance[rows]), typical_stamp(workspace))
     TypicalStore(workspace.folder).put(page)
     return page
 
