@@ -629,7 +629,7 @@ def test_five_queues_come_first_and_all_have_plain_names_and_hints(learn):
         "New groups",
         "Random",
     ]
-    assert len(queues) == 12 and queues["random"]["href"]
+    assert len(queues) == 13 and queues["random"]["href"] and queues["double"]["href"]
     assert all(queue["title"][0].isupper() and len(queue["hint"]) < 130 for queue in queues.values())
 
 
