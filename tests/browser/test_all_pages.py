@@ -29,7 +29,7 @@ KINDS = ("campaign", "albums")
 LONG = "A label with quite a long name of its own"
 PARTS = {
     "objects": ("cards", "together", "dives", "scenes", "points"),
-    "labels": ("words", "import", "people", "history", "cover", "export"),
+    "labels": ("words", "import", "people", "training", "history", "cover", "export"),
 }
 
 
@@ -236,6 +236,7 @@ PAGES = [
     ("learn-sort", "learn?queue=sort", _nothing),
     ("learn-disputed", "learn?queue=disputed", _nothing),
     ("learn-cover", "learn?queue=cover", _nothing),
+    ("learn-double", "learn?queue=double", _nothing),
     ("labels-image", "labels?part=history&image=1", _nothing),
     ("labels-export", "labels?part=export", _press("x")),
     ("crowd", "crowd", _unfold),
