@@ -48,7 +48,7 @@ def _without_shared(state: DoubleProgress) -> dict[str, Any]:
             [SECOND_LABELS, "Give second labels"],
         )
     return _empty(
-        "Only you have labelled images, or nobody has",
+        "There are no labels of others to compare with",
         "Training compares your labels with those of others. Ask another person to label images in Learn or Review.",
         ["/learn", "Go to Learn"],
     )
