@@ -49,7 +49,7 @@ def segmentation_scores(
         adjusted_rand_of_counts(counts[classes]),
         float(of_known_topics.max(0).sum() / counts.sum()),
         named,
-        {int(number): _overlap(counts, named, number) for number in classes},
+        {number: _overlap(counts, named, number) for number in classes.tolist()},
     )
 
 

@@ -202,8 +202,8 @@ def _scorer(state: StreamTopicState, sizes: np.ndarray) -> Scorer | None:
     """
     if state.clusters is None:
         return None
-    is_new = ~state.counts.any(1)
-    counts = np.where(is_new[:, None], sizes[:, None] / len(state.alpha), state.counts)
+    is_new = ~np.any(state.counts, axis=1, keepdims=True)
+    counts = np.where(is_new, sizes[:, None] / len(state.alpha), state.counts)
     weights = TiedDirichlet(state.alpha, state.memory.documents).posterior(counts)
     return Scorer(state.prior, state.clusters.coefficients(), weights.expected_log)
 

@@ -8,10 +8,15 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from benthoscope.app.cli import app
+from benthoscope.app.pages.topics.content import content
+from benthoscope.app.pages.topics.model import TopicsView
+from benthoscope.app.session.app_state import AppState
+from benthoscope.app.session.session import Session
 from benthoscope.engine.jobs import run_now
 from benthoscope.engine.jobs.cluster.fit_request import Trace
 from benthoscope.engine.jobs.cluster.topic_maps import compare_with_masks, topic_maps
 from benthoscope.engine.jobs.cluster.topic_summary import has_topics
+from benthoscope.engine.metrics import v_measure
 from benthoscope.engine.problems import BadInput
 from benthoscope.engine.progress import Cancelled
 from benthoscope.engine.streaming import MemoryBoundedTopicModel
@@ -96,6 +101,36 @@ def test_the_command_segments_compares_and_writes_maps(template, tmp_path):
     made = command(workspace, "segment", "--segments", "colour-segments", "--max-topics", "2", "--name", "two")
     assert len(made["topics"]) == 2 and "limit of 2" in made["limits"][0] and "--max-topics" in made["limits"][0]
     workspace.runs.delete(made["run"])
+
+
+def test_a_bounded_memory_comes_close_to_all_segments_at_once(template):
+    """The tolerances of AT19, with the protocol of the source: rounds of five images, 125 clumps, 30 % of groups."""
+    workspace, _ = template
+    features = workspace.features.open("colour-segments")
+    rows, documents = np.asarray(features.X, float), features.image_of_row
+    N, epoch = len(rows), 5 * len(rows) // 24
+    batch = MemoryBoundedTopicModel(memory=10**6, epoch=N).partial_fit(rows, groups=documents)
+    for groups in (None, 7):
+        bounded = MemoryBoundedTopicModel(max_clumps=125, max_groups=groups, epoch=epoch, horizon=N)
+        bounded.partial_fit(rows, groups=documents)
+        assert bounded.memory_["units"] <= 125 and bounded.memory_["groups"] <= (groups or 24)
+        gap = batch.lower_bound_ - bounded.lower_bound_
+        if groups is None:
+            assert 1 - gap / abs(batch.lower_bound_) >= 0.96 and gap / N <= 0.15
+        labels = bounded.segment_documents(rows, documents).labels
+        assert v_measure(batch.segment_documents(rows, documents).labels, labels) > 0.7
+
+
+def test_the_page_topics_shows_a_joint_segmentation(template):
+    workspace, _ = template
+    view = TopicsView(Session(AppState(workspace), "topics", person="Ann"), run=1)
+    shown = content(view)
+    assert shown["model"] == "mbtm-segments" and "segments in 24 images" in shown["told"]
+    assert dict(shown["parts"])["fit"] == "Fit" and len(shown["shown"]["cards"]) == len(shown["names"])
+    assert all(card["crops"] for card in shown["shown"]["cards"] if card["largest_in"])
+    view.part = "fit"
+    fit = content(view)["shown"]
+    assert fit["joint"] and fit["vocabulary"] == len(shown["names"])
 
 
 @pytest.mark.parametrize("count", [1, 2])
