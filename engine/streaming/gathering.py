@@ -22,7 +22,7 @@ def gathered(units: Units, rows: np.ndarray, scorer: Scorer, largest: int) -> Co
     of `units.with_rows(rows)`, which take more memory."""
     kind, first = units.kind, len(units.points)
     clusters, densities = most_likely(kind, rows, scorer)
-    clusters[densities <= np.quantile(densities, UNUSUAL)] = -1
+    clusters[densities < np.quantile(densities, UNUSUAL)] = -1
     order, ordered_rows, starts = parts_of(rows, clusters, len(scorer.coefficients), largest)
     sizes = np.diff(starts, append=len(order))
     is_clump = sizes > 1  # a part of one row stays a row

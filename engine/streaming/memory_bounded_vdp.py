@@ -65,7 +65,7 @@ class MemoryBoundedVDP(StreamEstimator[StreamState]):
     gather : int or None
         Up to this many similar rows enter a round as one clump, so that a round of many rows costs little. 1 means rows
         enter singly. None gathers 32 rows in a `fit` of 200,000 rows or more; in other cases rows enter singly. The
-        first 20,000 rows always do. When a `fit` gathers rows, its rounds grow with the stream to 100,000 rows.
+        first 20,000 rows always do. When a `fit` gathers rows, its rounds grow with the stream to 80,000 rows.
     lineage : bool
         Whether the clump of every row is stored (4 bytes per row), so that `clusters_of` needs no rows.
     tol : float

@@ -7,7 +7,7 @@ MANY = 200_000  # rows of a fit that gathers similar rows before each round
 GATHERED = 32  # rows that enter a round together in such a fit
 FIRST = 20_000  # rows that enter singly before any are gathered: clusters of few rows divide the others badly
 GROWTH = 0.2  # rows of its rounds, as a share of the rows seen, so that new clusters are found early
-LARGEST_ROUND = 100_000  # rows
+LARGEST_ROUND = 80_000  # rows
 
 
 def rows_together(model: Any, seen: int, total: int | None) -> int:

@@ -6,7 +6,7 @@ import pytest
 from benthoscope.engine.metrics import v_measure
 from benthoscope.engine.problems import BadInput
 from benthoscope.engine.streaming import MemoryBoundedVDP, memory_need, rounds
-from benthoscope.engine.streaming.gathering import parts_of
+from benthoscope.engine.streaming.gathering import gathered, parts_of
 from tests.streams import gaussian_stream
 
 ROWS, CLUSTERS, HELD_OUT, HELD_OUT_CLUSTERS = gaussian_stream(3, 1.6, 20_000)
@@ -50,6 +50,20 @@ def test_rows_of_a_part_are_closer_to_each_other_than_rows_of_the_cluster():
 def test_equal_rows_stay_in_one_part():
     _, _, starts = parts_of(np.ones((100, 4)), np.zeros(100, np.int64), 1, 8)
     assert len(starts) == 1
+
+
+def test_no_more_than_a_hundredth_of_the_rows_stay_single_to_be_a_new_cluster(model):
+    state = model.state_
+    scorer = state.snapshot.mixture.parameters.scorer(state.model.clusters)
+    equal = gathered(state.units, np.zeros((2000, 10)), scorer, 16)
+    assert len(equal.units) == len(state.units) + 1
+    scaled = (ROWS[:2000] - state.frame.origin) / state.frame.scale
+    scaled[7] += 30  # unlike all others
+    mixed = gathered(state.units, scaled, scorer, 16)
+    single = mixed.remaining[mixed.remaining >= len(state.units.points)] - len(state.units.points)
+    assert 7 in single[single < 2000]
+    assert mixed.new_clumps > 2000 / 16
+    assert len(mixed.units.points) - len(state.units.points) < 0.15 * 2000
 
 
 @pytest.mark.parametrize("observation", ["full", "diagonal", "discrete"])
