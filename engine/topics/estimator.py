@@ -45,6 +45,7 @@ from benthoscope.engine.topics.variational import (
 LARGE = 5_000  # descriptors, from which the prior of the precision may be strong
 STRONG, WEAK = 32.0, 4.0  # precision_strength of large and small corpora
 MOST_CLUSTERS = 500  # default truncation; memory grows with its square
+FEWEST_NEW = 30  # clusters at the start of new images alone, if the model has few
 CLOSE_TO_LIMIT = 0.9  # share of the clusters in use from which the truncation limits the fit
 
 
@@ -134,8 +135,8 @@ class InfiniteWordTopicModel(TopicEstimator):
         schedule: str = "constant",
         delay: float = 1.0,
         forgetting: float = 0.7,
-        iterations_alone: int = 50,
-        iterations_together: int = 20,
+        iterations_alone: int = 20,
+        iterations_together: int = 6,
         n_nearest: int | None = None,
         freeze_clusters_after: int | None = None,
         prune: bool = True,
@@ -216,7 +217,8 @@ class InfiniteWordTopicModel(TopicEstimator):
         if not new.n_rows:
             raise fail("descriptors", "there are no new descriptors", "give at least one image with descriptors")
         seed = seed_of(self.random_state) + 1 + self._increments
-        start = self._start(new, self.state_.prior, np.random.default_rng([seed, 2]))
+        most = max(FEWEST_NEW, 2 * self.n_clusters_)
+        start = self._start(new, self.state_.prior, np.random.default_rng([seed, 2]), most)
         rule = IncrementRule(OF_INCREMENTS, self.iterations_alone, self.iterations_together, extend)
         monitor = Monitor(on_step, checkpoint or NoCheckpoint(), extend * rule.alone + rule.together)
         monitor.marks = self._identity_of(new)
@@ -311,8 +313,12 @@ class InfiniteWordTopicModel(TopicEstimator):
     def _truncation(self, documents: Documents) -> int:
         return truncation(documents) if self.n_clusters is None else min(int(self.n_clusters), documents.n_rows)
 
-    def _start(self, documents: Documents, prior: TopicPrior, rng: np.random.Generator) -> TopicState:
+    def _start(
+        self, documents: Documents, prior: TopicPrior, rng: np.random.Generator, most: int | None = None
+    ) -> TopicState:
+        """Return a random start with at most `most` clusters."""
         C = self._truncation(documents)
+        C = C if most is None else min(C, most)
         centres = np.unique(documents.random_rows(C, rng), axis=0)
         centres = rng.permutation(centres)
         per_cluster = 2 if self.n_atoms is None else max(1, round(self.n_atoms / C))

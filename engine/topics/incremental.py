@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from benthoscope.engine.distributions import log_evidence
 from benthoscope.engine.topics.documents import Corpus, Documents, joined
 from benthoscope.engine.topics.monitor import Monitor
 from benthoscope.engine.topics.state import LEAST_LOG, TopicState
@@ -70,14 +71,55 @@ def extend(old: TopicState, new: TopicState, match: np.ndarray, floor: float = L
     )
 
 
+def without_doubles(union: TopicState, old_clusters: int, old_atoms: int) -> TopicState:
+    """Return a union in which each new cluster joins the old one that it doubles: the one with which the log evidence
+    of the descriptors of both is highest, if it is higher than that of two clusters. The atoms of a joined cluster join
+    the largest old atom of the old cluster."""
+    target = _doubled(union, old_clusters)
+    cluster = union.mapping.argmax(1)
+    owned = union.atom_counts.sum(0)
+    atom_target = np.arange(union.n_atoms)
+    for atom in range(old_atoms, union.n_atoms):
+        of_same = np.flatnonzero(cluster[:old_atoms] == target[cluster[atom]])
+        if len(of_same):
+            atom_target[atom] = of_same[owned[of_same].argmax()]
+    atoms, atom_number = np.unique(atom_target, return_inverse=True)
+    clusters, cluster_number = np.unique(target, return_inverse=True)
+    moments = np.zeros((len(clusters), union.cluster_moments.shape[1]))
+    np.add.at(moments, cluster_number, union.cluster_moments)
+    counts, mapping = np.zeros((len(atoms), union.n_topics)), np.zeros((len(clusters), len(atoms)))
+    np.add.at(counts, atom_number, union.atom_counts.T)
+    np.add.at(mapping, cluster_number, union.mapping[atoms].T)
+    log_mapping = np.log(np.maximum(mapping.T, np.finfo(float).tiny))
+    state = TopicState.of(union.prior, moments, log_mapping, counts.T, np.zeros(len(clusters)))
+    return state.with_mapping(log_mapping).with_master()
+
+
+def _doubled(union: TopicState, old_clusters: int) -> np.ndarray:
+    """Return the cluster that each cluster of a union joins (C,); most join none but themselves."""
+    target, base = np.arange(union.n_clusters), union.prior.base
+    old, new = union.cluster_moments[:old_clusters], union.cluster_moments[old_clusters:]
+    together = (old[:, None] + new).reshape(-1, union.cluster_moments.shape[1])
+    gain = log_evidence(base, together).reshape(len(old), len(new)) - log_evidence(base, old)[:, None]
+    gain -= log_evidence(base, new)
+    joins = np.flatnonzero(gain.max(0) > 0)
+    target[old_clusters + joins] = gain[:, joins].argmax(0)
+    return target
+
+
 @dataclass(frozen=True)
 class IncrementRule:
     """Iterations on the new documents alone and on all documents."""
 
     rate: LearningRate = OF_INCREMENTS
-    alone: int = 50
-    together: int = 20
+    alone: int = 20
+    together: int = 6
     extends: bool = True  # False only to measure what the join is worth
+
+    def rate_together(self, new: int, total: int) -> LearningRate:
+        """Return the rate for `total` documents, `new` of which are new. A batch has at most twice as many documents as
+        are new, so that a few new documents cost little, however many there are already."""
+        return replace(self.rate, share=min(self.rate.share, 2 * new / total))
 
 
 @dataclass(frozen=True)
@@ -141,9 +183,8 @@ def add_documents(
         model = JoinedModel(state, state.clusters_in_use, None)
     monitor.stage, monitor.n_rows = "all images: ", everything.n_rows
     monitor.marks = {**identity, **model.marks()}
-    fit = stochastic_inference(
-        everything, model.state, rule.rate, rule.together, seed + 1, runtime, monitor, model.begin
-    )
+    rate = rule.rate_together(len(new), len(everything))
+    fit = stochastic_inference(everything, model.state, rate, rule.together, seed + 1, runtime, monitor, model.begin)
     if runtime.prune and rule.extends:
         fit = replace(fit, state=compact(fit.state))
     return Increment(fit, state.clusters_in_use, model.clusters_joined, model.match)
@@ -173,7 +214,7 @@ def _joined_model(
     """Return the start of the fit to all documents from the models of both."""
     match = _match(old, new, old_documents, new_documents, seed, runtime)
     union = extend(old, new, match.of)
-    return JoinedModel(union, union.clusters_in_use, match)
+    return JoinedModel(without_doubles(union, old.n_clusters, old.n_atoms), union.clusters_in_use, match)
 
 
 def _match(

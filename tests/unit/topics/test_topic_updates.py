@@ -12,7 +12,7 @@ from benthoscope.engine.compute import InOrder, LocalThreads
 from benthoscope.engine.distributions import NestedSticks, SphericalGaussian, TruncatedSticks, log_evidence
 from benthoscope.engine.topics.document_step import FrozenTopics, digamma, document_step
 from benthoscope.engine.topics.documents import as_documents
-from benthoscope.engine.topics.incremental import extend, match_topics
+from benthoscope.engine.topics.incremental import IncrementRule, extend, match_topics, without_doubles
 from benthoscope.engine.topics.monitor import Monitor
 from benthoscope.engine.topics.state import initial_state, topic_prior
 from benthoscope.engine.topics.updates import UPDATES, bound, bound_terms, global_step
@@ -267,6 +267,48 @@ def test_joined_states_add_up():
     assert union.cluster_moments[:, 0].sum() == pytest.approx(2 * data.n_rows, rel=1e-9)
     np.testing.assert_allclose(union.mapping.sum(0), union.cluster_counts, rtol=1e-9)
     np.testing.assert_allclose(union.atom_counts[:, K:], other.atom_counts[[1, 2, 0]])
+
+
+def grown_ring(documents, seed):
+    """The compact state of some documents of the ring, which has eight clusters."""
+    corpus = ring(40, 50, seed=4).subset(documents)
+    data = as_documents(corpus.X, corpus.image)
+    rng = np.random.default_rng(seed)
+    prior = topic_prior(4, 2, 14.0, 4.0)
+    state = initial_state(prior, data.random_rows(20, rng), rng)
+    for _ in range(30):
+        state = global_step(state, collect(data, state, EXACT))
+    return compact(state)
+
+
+def test_new_clusters_that_double_old_ones_join_them():
+    old, new = grown_ring(np.arange(20), 0), grown_ring(np.arange(20, 40), 1)
+    union = extend(old, new, np.arange(4))
+    joined = without_doubles(union, old.n_clusters, old.n_atoms)
+    assert union.n_clusters >= 14
+    assert 7 <= joined.n_clusters <= 10
+    assert joined.n_atoms < union.n_atoms
+    np.testing.assert_allclose(joined.cluster_moments.sum(0), union.cluster_moments.sum(0), rtol=1e-9)
+    np.testing.assert_allclose(joined.atom_counts.sum(1), union.atom_counts.sum(1), rtol=1e-9)
+    np.testing.assert_allclose(joined.mapping.sum(1), 1, rtol=1e-9)
+    corpus = ring(40, 50, seed=4)
+    data = as_documents(corpus.X, corpus.image)
+    assert bound(joined, collect(data, joined, EXACT)) > bound(union, collect(data, union, EXACT))
+
+
+def test_a_new_cluster_far_from_all_old_ones_stays():
+    old = grown_ring(np.arange(20), 0)
+    far = old.with_clusters(old.prior.base.moments_about(100 + old.clusters.mean))
+    union = extend(old, far, np.arange(4))
+    joined = without_doubles(union, old.n_clusters, old.n_atoms)
+    assert (joined.n_clusters, joined.n_atoms) == (union.n_clusters, union.n_atoms)
+    np.testing.assert_allclose(joined.mapping, union.mapping, atol=1e-9)
+
+
+def test_a_few_new_documents_are_fitted_with_a_few_old_ones():
+    rule = IncrementRule(LearningRate(0.5))
+    assert rule.rate_together(65, 650).share == pytest.approx(0.2)
+    assert rule.rate_together(40, 80).share == 0.5
 
 
 def test_compaction_hardly_changes_the_bound():
