@@ -10,7 +10,7 @@ GROWTH = 0.2  # rows of its rounds, as a share of the rows seen, so that new clu
 LARGEST_ROUND = 80_000  # rows
 
 
-def rows_together(model: Any, seen: int, total: int | None) -> int:
+def rows_together(model: Any, seen: float, total: float | None) -> int:
     """Return how many rows enter the next round together. `total` is the number of rows of a fit, None in a stream."""
     if seen < FIRST:
         return 1
