@@ -12,6 +12,7 @@ import numpy as np
 from benthoscope.app.session.app_state import AppState
 from benthoscope.app.session.cache import IMAGES, RUNS
 from benthoscope.app.session.image_table import ImageColumns
+from benthoscope.engine.jobs.cluster.model_catalog import JOINT_SEGMENTATION
 from benthoscope.engine.jobs.cluster.topic_summary import has_topics, topic_names
 from benthoscope.engine.workspace import GroupSummary, Run
 
@@ -151,6 +152,18 @@ def is_of_topics(run: Run | None) -> bool:
 def names_of_topics(app: AppState, run: Run) -> tuple[str, ...]:
     """The name of each topic: the one that a person gave, or "Topic" and its number."""
     return app.cached(("topic names", run.id), lambda: topic_names(app.workspace, run), RUNS)
+
+
+def is_joint_segmentation(run: Run | None) -> bool:
+    """Whether every segment has a topic itself, without a vocabulary of kinds of patches."""
+    return run is not None and run.model == JOINT_SEGMENTATION
+
+
+def part_words(run: Run | None) -> tuple[str, str]:
+    """The words for one part and several parts of an image in the run: patches for topics of patches, else segments."""
+    if is_of_topics(run) and not is_joint_segmentation(run):
+        return "patch", "patches"
+    return "segment", "segments"
 
 
 def cluster_word(run: Run | None) -> str:

@@ -11,7 +11,15 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from benthoscope.app.data.clustered_images import NONE, Atlas, arrays_of, is_of_topics, names_of_topics, placed
+from benthoscope.app.data.clustered_images import (
+    NONE,
+    Atlas,
+    arrays_of,
+    is_of_topics,
+    names_of_topics,
+    part_words,
+    placed,
+)
 from benthoscope.app.data.labels import all_terms
 from benthoscope.app.data.segments import SEGMENT_LABELS, labels_of, rows_of_image
 from benthoscope.app.session.app_state import AppState
@@ -232,7 +240,7 @@ def _name(counts: np.ndarray, size: int, terms: Iterable[Term]) -> ObjectName:
 
 
 def objects_in(app: AppState, atlas: Atlas, features: FeatureSet, image_id: int) -> dict[str, Any]:
-    """{set, title, labels, names, objects: [{number, name, colour, segments}]} of an image with segments.
+    """{set, title, part_words, labels, names, objects: [{number, name, colour, segments}]} of an image with segments.
 
     `set` is the folder name of the segment features, `labels` the object of every segment (-1 for none), `names` the
     label of each segment ('' for none). Without a run of objects, no segment has an object."""
@@ -244,6 +252,7 @@ def objects_in(app: AppState, atlas: Atlas, features: FeatureSet, image_id: int)
     return {
         "set": features.folder.name,
         "title": "Topics" if objects and is_of_topics(objects.run) else "Objects",
+        "part_words": part_words(objects.run if objects else None),
         "labels": labels.tolist(),
         "names": [named.name(row) for row in rows],
         "objects": _listed(words(app, objects), distinct(objects.clusters), labels) if objects else [],

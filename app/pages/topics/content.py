@@ -5,13 +5,14 @@ from typing import Any
 
 import numpy as np
 
+from benthoscope.app.data.clustered_images import is_joint_segmentation, part_words
 from benthoscope.app.data.exemplars import SEGMENT_KINDS
 from benthoscope.app.data.group_words import group_words
 from benthoscope.app.data.topics import Topics, runs_of_topics, topic_patches, topic_summaries
 from benthoscope.app.pages.topics.forms import FINDING, usual_cost
 from benthoscope.app.pages.topics.model import ORDERS, PARTS, TopicsView
 from benthoscope.engine.jobs.cluster.fit_request import FIELDS, limit_sentences
-from benthoscope.engine.jobs.cluster.model_catalog import JOINT_SEGMENTATION, TOPIC_MODELS
+from benthoscope.engine.jobs.cluster.model_catalog import TOPIC_MODELS
 from benthoscope.engine.jobs.cluster.topic_summary import TopicSummary, addition_text
 from benthoscope.engine.problems import BenthoscopeError
 from benthoscope.plots.colours import distinct
@@ -39,6 +40,7 @@ def content(view: TopicsView) -> Values:
         "cut": app.features(topics.run.features).folder.name if topics.run.features in app.workspace.features else "",
         "model": topics.run.model,
         "told": summary_text(topics),
+        "part_words": part_words(topics.run),
         "names": list(topics.names),
         "colours": distinct(len(topics.names)),
         "added": [addition_text(addition) for addition in topics.run.summary.get("additions", [])],
@@ -51,20 +53,14 @@ def content(view: TopicsView) -> Values:
 def _parts(view: TopicsView) -> list[tuple[str, str]]:
     """The parts of the page with their titles."""
     parts = {**PARTS, "dives": f"Along {group_words(view.app).plural}"}
-    if view.topics is not None and is_joint_segmentation(view.topics):
+    if view.topics is not None and is_joint_segmentation(view.topics.run):
         parts["fit"] = "Fit"
     return list(parts.items())
 
 
 def summary_text(topics: Topics) -> str:
-    patches = int(topics.run.summary.get("segments", 0))
-    word = "segments" if is_joint_segmentation(topics) else "patches"
-    return f"{len(topics.names)} topics of {patches:,} {word} in {len(topics.positions):,} images"
-
-
-def is_joint_segmentation(topics: Topics) -> bool:
-    """Whether every segment has a topic itself, without a vocabulary of kinds of patches."""
-    return topics.run.model == JOINT_SEGMENTATION
+    parts = int(topics.run.summary.get("segments", 0))
+    return f"{len(topics.names)} topics of {parts:,} {part_words(topics.run)[1]} in {len(topics.positions):,} images"
 
 
 def _addable(view: TopicsView) -> Values:
@@ -147,7 +143,7 @@ def fit(view: TopicsView, topics: Topics) -> Values:
         "has_trace": len(trace) > 1,
         "vocabulary": int(trace[-1][2]) if trace else None,
         "inferred": topics.run.model != "lda",
-        "joint": is_joint_segmentation(topics),
+        "joint": is_joint_segmentation(topics.run),
         "bound": summary.get("lower_bound"),
         "converged": summary.get("converged"),
         "seconds": provenance.get("seconds"),

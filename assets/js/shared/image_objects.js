@@ -126,7 +126,7 @@ export class ImageObjects {
   draw() {
     this.heading.textContent = this.content.title
     this.element.setAttribute("aria-label", `${this.content.title} in the image`)
-    const [one, many] = this.content.title === "Topics" ? ["patch", "patches"] : ["segment", "segments"]
+    const [one, many] = this.content.part_words
     this.segment = -1 // the tip shows what it is called now when the pointer moves next
     const row = (object) => {
       const mine = this.content.labels.flatMap((label, at) => (label === object.number ? [at] : []))

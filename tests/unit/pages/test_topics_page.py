@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from typer.testing import CliRunner
 
 from benthoscope.app.api.search import search
 from benthoscope.app.cli import app as command
-from benthoscope.app.data.clustered_images import atlas_of
+from benthoscope.app.data.clustered_images import atlas_of, part_words
 from benthoscope.app.data.colours import colouring
 from benthoscope.app.data.figures import FIGURES, FigureChoice, figure
 from benthoscope.app.data.objects import objects_in, objects_of, words
@@ -25,6 +26,7 @@ from benthoscope.app.pages.topics.page import TopicsPage, view
 from benthoscope.app.server.application import ServerSettings, create_app
 from benthoscope.app.session.app_state import AppState
 from benthoscope.app.session.session import Session
+from benthoscope.engine.jobs.cluster.model_catalog import JOINT_SEGMENTATION
 from benthoscope.engine.workspace import Workspace
 from benthoscope.engine.workspace.labels.vocabularies import NewTerm
 from benthoscope.plots import data_table
@@ -106,6 +108,11 @@ def test_runs_of_images_keep_the_names_of_their_clusters(reef):
     assert explore_cards(app, atlas_of(app, None))[0].title.startswith("Cluster ")
 
 
+def test_topics_of_a_joint_segmentation_consist_of_segments(run):
+    assert part_words(run) == ("patch", "patches")
+    assert part_words(replace(run, model=JOINT_SEGMENTATION)) == ("segment", "segments")
+
+
 def test_the_viewer_gets_names_colours_and_borders_between_topics(reef, run):
     app = AppState(reef.workspace)
     atlas = atlas_of(app, run.id)
@@ -114,7 +121,9 @@ def test_the_viewer_gets_names_colours_and_borders_between_topics(reef, run):
     image = int(reef.ids[at])  # three quarters are topic 0, the lower right one is topic 1
     listed = objects_in(app, atlas, features, image)
     assert listed["title"] == "Topics" and {each["name"] for each in listed["objects"]} == {"Topic 0", "Topic 1"}
-    assert objects_in(app, atlas_of(app, 1), features, image)["title"] == "Objects"
+    assert listed["part_words"] == ("patch", "patches")
+    of_objects = objects_in(app, atlas_of(app, 1), features, image)
+    assert of_objects["title"] == "Objects" and of_objects["part_words"] == ("segment", "segments")
     same = np.asarray(Picture.open(io.BytesIO(overlay(app, atlas, features, image, 255))))
     height, width = same.shape[:2]
     upper_middle = same[2, width // 2 - 1]

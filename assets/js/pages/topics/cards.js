@@ -36,16 +36,16 @@ export function cards(body, content, tell, open) {
 function topicCard(content, card, tell, open, key) {
   const dot = h("i", {class: "dot"})
   dot.style.background = card.colour
-  const {number} = card
-  const crop = ([image, patch], at) => h("button", {class: "near", title: `Patch ${patch} of image ${image}`, "aria-label": `Open image ${image}`, onclick: () => open(card.crops, at)},
+  const {number} = card, [one, many] = content.part_words
+  const crop = ([image, patch], at) => h("button", {class: "near", title: `${one[0].toUpperCase()}${one.slice(1)} ${patch} of image ${image}`, "aria-label": `Open image ${image}`, onclick: () => open(card.crops, at)},
     h("img", {src: segmentCrop(content.cut, image, patch, 96, content.version), alt: "", loading: "lazy", decoding: "async"}))
   const pairs = card.images.map(([id]) => [id, -1])
   const picture = ([id, weight], at) => h("button", {class: "near", title: `Image ${id}: ${percent(weight)} of this topic`, "aria-label": `Open image ${id}`, onclick: () => open(pairs, at)},
     h("img", {src: thumbnail(id, 128, content.version), alt: "", loading: "lazy", decoding: "async"}), h("span", {class: "weight"}, `${Math.round(100 * weight)} %`))
   const title = h("h2", {title: card.name}, card.name, card.given ? h("span", {class: "soft"}, ` ${number}`) : null)
   return h("div", {class: "card object topic", role: "listitem", "data-key": key, "data-number": number, "aria-label": `${card.name}, ${percent(card.share)} of all images`},
-    h("header", {}, dot, title, h("span", {class: "soft size", title: `${percent(card.patch_share)} of all patches; the largest topic of ${count(card.largest_in)} images`}, `${percent(card.share)} · largest in ${count(card.largest_in)}`)),
-    card.crops.length ? h("div", {class: "cropgrid"}, card.crops.map(crop)) : h("p", {class: "soft"}, "The patches were removed or computed again."),
+    h("header", {}, dot, title, h("span", {class: "soft size", title: `${percent(card.patch_share)} of all ${many}; the largest topic of ${count(card.largest_in)} images`}, `${percent(card.share)} · largest in ${count(card.largest_in)}`)),
+    card.crops.length ? h("div", {class: "cropgrid"}, card.crops.map(crop)) : h("p", {class: "soft"}, `The ${many} were removed or computed again.`),
     h("div", {class: "typicalimages"}, card.images.map(picture)), bars(card), related(card), naming(card, tell),
     h("div", {class: "acts"}, h("a", {class: "button", href: `/explore?run=${content.run}&cluster=${number}`, title: "Images in which this topic is the largest"}, icon("explore"), "Explore"),
       h("button", {class: "button", title: "Images with the largest share of this topic", onclick: () => tell("mixture", {text: `${number}: 100 %`})}, icon("image_search"), "Images with it")))
