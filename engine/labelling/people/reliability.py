@@ -55,6 +55,8 @@ def estimate(opinions: Opinions, terms: np.ndarray, settled: Mapping[int, int] |
     images, image = np.unique(several.images, return_inverse=True)
     term = np.searchsorted(term_ids, several.terms)
     shape = len(people), len(term_ids), len(term_ids)
+    if not len(images):  # nobody has looked twice, and perhaps there is no label yet
+        return PeopleReliability(people, term_ids, np.zeros(shape), np.zeros(0, np.int64), np.zeros(shape[:2]))
     fixed = _settled_rows(images, term_ids, settled or {})
     truth = _shared_votes(image, term, (len(images), len(term_ids)), fixed)
     counts, confusion = np.zeros(shape), np.zeros(shape)

@@ -80,6 +80,12 @@ def test_nobody_with_double_labels_gives_no_reliability():
     assert reliability.likelihoods(np.array([1]), np.array([2])).tolist() == [[0, 0, 1]]
 
 
+def test_before_the_first_label_there_is_no_reliability():
+    nothing = np.empty(0, np.int64)
+    reliability = estimate(Opinions(nothing, nothing, nothing, nothing), nothing)
+    assert reliability.confusion.shape == (0, 0, 0) and reliability.likelihoods(nothing, nothing).shape == (0, 0)
+
+
 def test_learning_improves_when_one_of_three_experts_confuses_two_terms():
     """Accuracy on images that nobody labelled, from 240 labels of three experts and 100 images that all three labelled
     blind. The reliabilities are estimated, not given."""
