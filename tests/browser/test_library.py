@@ -41,9 +41,9 @@ def test_import_describe_and_cluster_from_an_empty_workspace(tab, blank, campaig
     page.get_by_role("region", name="Collections").get_by_text("By hand", exact=True).wait_for(timeout=MINUTES)
     page.get_by_role("button", name="Describe", exact=True).click()
     form = page.get_by_role("dialog", name="Describe images")
-    form.get_by_role("checkbox", name=re.compile("^colour")).wait_for()
+    form.get_by_role("checkbox", name=re.compile("^colour ")).wait_for()
     for word in ("deep", "colour"):
-        box = form.get_by_role("checkbox", name=re.compile(f"^{word}"))
+        box = form.get_by_role("checkbox", name=re.compile(f"^{word} "))
         if box.count():
             box.set_checked(word == "colour")
     form.get_by_text("images on").wait_for()

@@ -42,7 +42,7 @@ def test_the_letter_after_g_says_nothing_to_the_page_itself(tab):
     hint.wait_for()
     page.keyboard.press("7")  # no page's letter: it only takes `g` back
     hint.wait_for(state="hidden")
-    page.keyboard.press("4")
+    page.keyboard.press("5")
     page.get_by_role("tab", name="History", selected=True).wait_for()
 
 
