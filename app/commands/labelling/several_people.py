@@ -108,7 +108,7 @@ def _double_text(facts: dict[str, Any]) -> str:
         return "\n".join(f"{image['id']}\t{image['path']}" for image in facts["images"])
     if facts["available"]:
         return f"All drawn images are answered. {facts['available']:,} more can be drawn with --random N"
-    return "No other person has given labels, one image at a time, that you have not seen"
+    return "No other person has given labels that you can repeat"
 
 
 def _agreement_text(facts: dict[str, Any]) -> Any:

@@ -136,16 +136,7 @@ def answer(
     each = None if seconds is None else seconds / max(len(terms), 1)
     workspace.sampling.record_answers(
         [
-            DrawAnswer(
-                draw.id,
-                "cannot tell" if term is None else "answered",
-                term,
-                person_id,
-                each,
-                blind,
-                numbers.get(image),
-                0.0,
-            )
+            DrawAnswer.new(draw.id, term, person_id, seconds=each, blind=blind, event=numbers.get(image))
             for image, term in terms.items()
             for draw in draws.get(image, [])
         ]
@@ -166,7 +157,7 @@ def _draws_to_answer(workspace: Workspace, images: list[int]) -> dict[int, list[
 def _settled(draws: list[Draw], term: int | None, person_id: int) -> int | None:
     """Return the term that settles a draw with this answer, if its label has to change; None if it stays."""
     earlier = next(draw.answers for draw in draws if draw.answers)
-    new = DrawAnswer(draws[0].id, "cannot tell" if term is None else "answered", term, person_id, None, True, None, 0.0)
+    new = DrawAnswer.new(draws[0].id, term, person_id)
     before, after = settled_answer(earlier), settled_answer((*earlier, new))
     return after.term_id if after.term_id != before.term_id else None
 

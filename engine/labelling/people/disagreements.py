@@ -34,9 +34,8 @@ class Disagreement:
 
 @dataclass(frozen=True)
 class ConsensusComparison:
-    """The labels of a person beside those of the others. `shared` images have labels of both; on `divided` ones the
-    others have no most frequent term; the person has seen
-    `confirmed` ones here and kept the own label."""
+    """The labels of a person beside those of the others. `shared` images have labels of both. On `divided` ones the
+    others have no most frequent term. On `confirmed` ones the person has seen the consensus and kept the own label."""
 
     shared: int
     divided: int

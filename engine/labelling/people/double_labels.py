@@ -47,7 +47,7 @@ def ask_for(workspace: Workspace, person_id: int, count: int) -> int:
             return len(waiting)
         raise fail(
             "double labels",
-            "no other person has given labels, one image at a time, that you have not seen",
+            "no other person has given labels that you can repeat",
             "let another person label images",
         )
     store = workspace.sampling
@@ -111,16 +111,7 @@ def answer(
     each = None if seconds is None else seconds / max(len(terms), 1)
     workspace.sampling.record_answers(
         [
-            DrawAnswer(
-                newest[image].id,
-                "cannot tell" if term is None else "answered",
-                term,
-                person_id,
-                each,
-                True,
-                event_of.get(image),
-                0.0,
-            )
+            DrawAnswer.new(newest[image].id, term, person_id, seconds=each, event=event_of.get(image))
             for image, term in terms.items()
         ]
     )

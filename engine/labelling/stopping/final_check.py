@@ -183,16 +183,7 @@ def answer(
     event_of = {image: number for number, event in zip(numbers, new, strict=True) for image in event.images.tolist()}
     workspace.sampling.record_answers(
         [
-            DrawAnswer(
-                draws[image].id,
-                "cannot tell" if term is None else "answered",
-                term,
-                person_id,
-                None,
-                blind,
-                event_of.get(image),
-                0.0,
-            )
+            DrawAnswer.new(draws[image].id, term, person_id, blind=blind, event=event_of.get(image))
             for image, term in terms.items()
         ]
     )

@@ -8,7 +8,7 @@ answers and the label log: while the label event of an answer is undone, the dra
 import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sqlalchemy import Connection, Row, insert, select, text
@@ -92,6 +92,21 @@ class DrawAnswer:
     blind: bool
     event: int | None
     at: float
+
+    @classmethod
+    def new(
+        cls,
+        draw_id: int,
+        term_id: int | None,
+        person_id: int,
+        *,
+        seconds: float | None = None,
+        blind: bool = True,
+        event: int | None = None,
+    ) -> Self:
+        """Return an answer to record; the log sets its time. Without a term it is "cannot tell"."""
+        state = "cannot tell" if term_id is None else "answered"
+        return cls(draw_id, state, term_id, person_id, seconds, blind, event, 0.0)
 
 
 @dataclass(frozen=True)
