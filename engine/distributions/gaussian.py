@@ -53,25 +53,25 @@ class GaussianWishart:
         crossed = np.einsum("ki,j->kij", total, prior_mean)
         about = outer - crossed - crossed.mT + count[:, None, None] * np.outer(prior_mean, prior_mean)
         spread = about - strength[:, None, None] * shift[:, :, None] * shift[:, None, :]
-        factor = np.linalg.cholesky(self.factor @ self.factor.mT + spread)
+        factor = np.linalg.cholesky(self._scatter + spread)
         return GaussianWishart(prior_mean + shift, strength, self.freedom + count, factor)
 
     def log_evidence(self, moments: np.ndarray) -> np.ndarray:
         """Return the log evidence (K,) as a ratio of normalisers, which needs one factorisation per cluster."""
         D, best = self.n_features, self.posterior(moments)
-        of_scale = 0.5 * (best.freedom * best._log_scale() - self.freedom * self._log_scale())
+        of_scale = 0.5 * (best.freedom * best._log_scale - self.freedom * self._log_scale)
         of_mean = 0.5 * D * (np.log(self.strength / best.strength) - moments[:, 0] * np.log(np.pi))
-        return best._log_gamma() - self._log_gamma() + of_scale + of_mean
+        return best._log_gamma - self._log_gamma + of_scale + of_mean
 
     def coefficients(self) -> np.ndarray:
         D = self.n_features
-        constant = 0.5 * (self._digammas() + self._log_scale() - D * np.log(np.pi) - D / self.strength)
+        constant = 0.5 * (self._digammas + self._log_scale - D * np.log(np.pi) - D / self.strength)
         return self._packed(constant)
 
     def point_coefficients(self) -> np.ndarray:
         """Return the coefficients at the posterior mean and the expected precision."""
         D = self.n_features
-        return self._packed(0.5 * (self._log_scale() + D * np.log(self.freedom) - D * np.log(2 * np.pi)))
+        return self._packed(0.5 * (self._log_scale + D * np.log(self.freedom) - D * np.log(2 * np.pi)))
 
     def kl(self, prior: "GaussianWishart") -> np.ndarray:
         """Return KL(self || prior) (K,): the cost of each cluster in the lower bound."""
@@ -79,13 +79,13 @@ class GaussianWishart:
         moved = (np.einsum("kij,kj->ki", inverse, self.mean - prior.mean) ** 2).sum(1)
         trace = ((inverse @ prior.factor) ** 2).sum((1, 2))
         of_mean = D * (ratio - np.log(ratio) - 1) + self.freedom * prior.strength * moved
-        of_scale = prior.freedom * (prior._log_scale() - self._log_scale()) + self.freedom * (trace - D)
-        of_freedom = (self.freedom - prior.freedom) * self._digammas()
-        return 0.5 * (of_mean + of_scale + of_freedom) + prior._log_gamma() - self._log_gamma()
+        of_scale = prior.freedom * (prior._log_scale - self._log_scale) + self.freedom * (trace - D)
+        of_freedom = (self.freedom - prior.freedom) * self._digammas
+        return 0.5 * (of_mean + of_scale + of_freedom) + prior._log_gamma - self._log_gamma
 
     def cut(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the planes through the means that are orthogonal to the direction of the largest variance."""
-        _, directions = np.linalg.eigh(self.factor @ self.factor.mT)
+        _, directions = np.linalg.eigh(self._scatter)
         normal = directions[:, :, -1]
         return normal, (normal * self.mean).sum(1)
 
@@ -95,12 +95,12 @@ class GaussianWishart:
         nu = self.freedom + 1 - D
         shrink = self.strength / (1 + self.strength)
         far = np.stack([((X - m) @ A.T) ** 2 @ np.ones(D) for m, A in zip(self.mean, self._inverse, strict=True)], 1)
-        norm = gammaln((nu + D) / 2) - gammaln(nu / 2) + 0.5 * (D * np.log(shrink / np.pi) + self._log_scale())
+        norm = gammaln((nu + D) / 2) - gammaln(nu / 2) + 0.5 * (D * np.log(shrink / np.pi) + self._log_scale)
         return norm - (nu + D) / 2 * np.log1p(shrink * far)
 
     def covariance(self) -> np.ndarray:
         """Return the inverse of the expected precision (K, D, D)."""
-        return self.factor @ self.factor.mT / self.freedom[:, None, None]
+        return self._scatter / self.freedom[:, None, None]
 
     def draw(self, cluster: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         rows = rng.standard_normal((len(cluster), self.n_features))
@@ -132,18 +132,26 @@ class GaussianWishart:
         return np.concatenate([head[:, None], linear, quadratic], axis=1)
 
     @cached_property
+    def _scatter(self) -> np.ndarray:
+        """Return the inverse of the scale matrix (K, D, D)."""
+        return self.factor @ self.factor.mT
+
+    @cached_property
     def _inverse(self) -> np.ndarray:
         return np.linalg.solve(self.factor, np.broadcast_to(np.eye(self.n_features), self.factor.shape))
 
+    @cached_property
     def _log_scale(self) -> np.ndarray:
         return -2 * np.log(np.diagonal(self.factor, axis1=1, axis2=2)).sum(1)
 
     def _halves(self) -> np.ndarray:
         return (self.freedom[:, None] - np.arange(self.n_features)) / 2
 
+    @cached_property
     def _digammas(self) -> np.ndarray:
         return psi(self._halves()).sum(1)
 
+    @cached_property
     def _log_gamma(self) -> np.ndarray:
         return gammaln(self._halves()).sum(1)
 

@@ -96,11 +96,15 @@ class Sticks:
 
     @cached_property
     def log_taken(self) -> np.ndarray:
-        return psi(self.a) - psi(self.a + self.b)
+        return psi(self.a) - self._log_total
 
     @cached_property
     def log_left(self) -> np.ndarray:
-        return psi(self.b) - psi(self.a + self.b)
+        return psi(self.b) - self._log_total
+
+    @cached_property
+    def _log_total(self) -> np.ndarray:
+        return psi(self.a + self.b)
 
     def kl(self) -> np.ndarray:
         """Return KL(posterior || prior) of each stick (J, K)."""
@@ -109,7 +113,7 @@ class Sticks:
 
 
 def _sticks(counts: np.ndarray, order: np.ndarray, a: float, b: float, beyond: np.ndarray) -> Sticks:
-    ranked = np.take_along_axis(counts, order, axis=1)
+    ranked = counts[_rows(order), order]
     from_here = ranked[:, ::-1].cumsum(1)[:, ::-1]
     return Sticks(a + ranked, b + np.maximum(from_here - ranked, 0.0) + beyond[:, None], a, b)
 
@@ -134,7 +138,7 @@ def _gains_of_shapes(counts: np.ndarray, first: np.ndarray, second: np.ndarray, 
 def _join_gains_of_sticks(counts: np.ndarray, first: np.ndarray, second: np.ndarray, a: float, b: float) -> np.ndarray:
     """Return the gains of merges (P,) if only the stick of the smaller cluster disappears."""
     order = _descending(counts)
-    ranked = np.take_along_axis(counts, order, axis=1)
+    ranked = counts[_rows(order), order]
     from_here = _in_cluster_order(ranked[:, ::-1].cumsum(1)[:, ::-1], order)
     removed = gammaln(a + b + from_here) - gammaln(b + from_here) - gammaln(a + b) + gammaln(b)
     smaller = np.minimum(removed[:, first], removed[:, second]).sum(0)
@@ -148,8 +152,14 @@ def _after(log_left: np.ndarray, start: float) -> np.ndarray:
 
 def _in_cluster_order(values: np.ndarray, order: np.ndarray) -> np.ndarray:
     back = np.empty_like(values)
-    np.put_along_axis(back, order, values, axis=1)
+    back[_rows(order), order] = values
     return back
+
+
+def _rows(order: np.ndarray) -> np.ndarray:
+    """Return row numbers that go with column numbers (J, K) in an index. For small arrays, this takes a third of the
+    time of np.take_along_axis."""
+    return np.arange(len(order))[:, None]
 
 
 def _descending(counts: np.ndarray) -> np.ndarray:

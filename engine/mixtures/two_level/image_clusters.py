@@ -20,6 +20,7 @@ from benthoscope.engine.mixtures.two_level.model import SceneModel
 
 ITERATIONS = 200
 TOLERANCE = 1e-4  # nats per image by which an iteration or a merge of the image level must raise the bound
+VANISHED = 1e-3  # an image cluster that owns less than this part of one image is dropped between iterations
 JOINS_TRIED = 5  # pairs of image clusters, best first
 RESTARTED_UP_TO = 20_000  # images; larger sets use the image clusters learned from a sample
 PARTED_UP_TO = 20_000  # segments; for more of them, a sample has already found the splits that need both levels
@@ -195,8 +196,15 @@ def _iterated(model: SceneModel, counts: np.ndarray, owners: np.ndarray) -> Imag
         owners, evidence = model.explained(counts, model.scenes(counts, owners))
         if evidence - last <= TOLERANCE * len(counts):
             break
-        last = evidence
+        last, owners = evidence, _without_vanished(owners)
     return ImageAssignment(owners, evidence)
+
+
+def _without_vanished(owners: np.ndarray) -> np.ndarray:
+    """Drop image clusters that own practically nothing. They would not grow again, but every iteration would pay for
+    them."""
+    is_used = owners.sum(0) >= VANISHED
+    return owners if is_used.all() else _without(owners, is_used)
 
 
 def _owning(owners: np.ndarray) -> np.ndarray:

@@ -5,7 +5,9 @@ For the segments, this is a mixture whose groups are images, so the searches and
 the weights of an image differ: they are an average over image clusters, each with its own proportions.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -19,6 +21,7 @@ from benthoscope.engine.mixtures.e_step import add_by_group
 from benthoscope.engine.mixtures.model import Model, Parameters, Statistics
 
 BLOCK = 8192  # number of images whose sufficient statistics are in memory at the same time
+CACHED = 1_000_000  # up to this many numbers (8 MB), the sufficient statistics of the images are computed only once
 
 
 @dataclass(frozen=True)
@@ -36,9 +39,20 @@ class Looks:
         coefficients = clusters.coefficients()
         return np.concatenate([(coefficients @ block).T for _, block in self._blocks()])
 
-    def _blocks(self):
+    def _blocks(self) -> Iterator[tuple[int, np.ndarray]]:
+        if len(self.rows) <= BLOCK and len(self.rows) * self.prior.n_statistics <= CACHED:
+            yield 0, self._only_block
+            return
         for at in range(0, len(self.rows), BLOCK):
-            yield at, self.prior.features(np.ascontiguousarray(self.rows[at : at + BLOCK].T, dtype=np.float64))
+            yield at, self._statistics_from(at)
+
+    @cached_property
+    def _only_block(self) -> np.ndarray:
+        """The sufficient statistics of few images, which an iteration needs twice."""
+        return self._statistics_from(0)
+
+    def _statistics_from(self, at: int) -> np.ndarray:
+        return self.prior.features(np.ascontiguousarray(self.rows[at : at + BLOCK].T, dtype=np.float64))
 
 
 @dataclass(frozen=True)
