@@ -35,6 +35,7 @@ from benthoscope.engine.workspace.records import current_time
 from benthoscope.engine.workspace.storage import npy_append as growing
 from benthoscope.engine.workspace.storage.feature_checks import checks_at, image_checks
 from benthoscope.engine.workspace.storage.files import Claim, locked, read_json, replacing, write_json
+from benthoscope.engine.workspace.storage.id_set import IdSet
 
 LEVELS = ("image", "segment")
 DESCRIPTOR = "descriptor"  # subfolder of a feature set with its trained descriptor
@@ -446,12 +447,11 @@ class Appender:
     def __init__(self, sidecar: Sidecar, folder: Path, published: Callable[[Sidecar], None] | None = None):
         self.sidecar = sidecar
         self._folder, self._published = folder, published
-        self._known = set(growing.opened(folder / sidecar.file("image_ids"), sidecar.images).tolist())
+        self._known = IdSet(growing.opened(folder / sidecar.file("image_ids"), sidecar.images))
 
-    @property
-    def known(self) -> frozenset[int]:
-        """Return the ids of the images with rows."""
-        return frozenset(self._known)
+    def has(self, image_ids: np.ndarray) -> np.ndarray:
+        """Return whether each of these images (n,) has rows."""
+        return self._known.contains(image_ids)
 
     def append(
         self,
@@ -488,7 +488,7 @@ class Appender:
             growing.append(self._path("offsets"), before.rows + np.cumsum(counts), before.images + 1)
         block = Block(len(image_ids), len(rows), _hash(image_ids, rows, counts))
         self.sidecar = replace(before, blocks=(*before.blocks, block))
-        self._known.update(image_ids.tolist())
+        self._known.add(image_ids)
         if self._published:
             self._published(self.sidecar)
             self.publish_counts()
@@ -525,9 +525,10 @@ class Appender:
             )
         if self.sidecar.level == "image" and (counts != 1).any():
             raise fail(where, "several rows for one image", "create the set at the level of segments")
-        repeated = [number for number in image_ids.tolist() if number in self._known]
-        if repeated or len(np.unique(image_ids)) < len(image_ids):
-            raise fail(where, f"image {(repeated or ['?'])[0]} already has rows", "append new images only")
+        repeated = image_ids[self._known.contains(image_ids)]
+        if len(repeated) or len(np.unique(image_ids)) < len(image_ids):
+            number = repeated[0] if len(repeated) else "?"
+            raise fail(where, f"image {number} already has rows", "append new images only")
         unusable = unusable_values(rows[:, :width], float(np.finfo(np.float32).max))
         if unusable is not None:
             image_id = int(np.repeat(image_ids, counts)[unusable.row])

@@ -67,7 +67,7 @@ def append_for_ever(folder: Path, acknowledged: Path) -> None:
         acknowledged.open("a") as file,
         workspace.features.appending("f") as features,
     ):
-        start = max(features.known, default=0) + 1
+        start = int(workspace.features.open("f").image_ids.max(initial=0)) + 1
         for number in range(start, 10**6):
             features.append(np.array([number]), np.full((1, 8), number))
             file.write(f"{number}\n")

@@ -15,7 +15,7 @@ import numpy as np
 from benthoscope.engine.features import Choices, Descriptor, Projected, described, descriptor_named, load, save
 from benthoscope.engine.features.masks import MaskFile
 from benthoscope.engine.features.storage import is_stored
-from benthoscope.engine.jobs.describe.describing import Described, in_order, only
+from benthoscope.engine.jobs.describe.describing import Described, in_order, only, picked
 from benthoscope.engine.problems import Problem, fail
 from benthoscope.engine.workspace import Workspace
 from benthoscope.engine.workspace.features import CONTENT, DESCRIPTOR, Appender, FeatureSet, Replacement, Sidecar
@@ -308,7 +308,7 @@ def _fill(workspace: Workspace, target: Target, out: Appender, contents: Mapping
     masks = MaskFile(folder_of(workspace, out.sidecar))
     current = (only(block, partial(_is_current, block, contents=contents)) for block in target.rows)
     for batch in _ordered(list(current)):
-        new = only(batch, lambda image: image not in out.known)  # continues an interrupted append
+        new = picked(batch, np.flatnonzero(~out.has(batch.ids)))  # continues an interrupted append
         if new.masks:
             masks.append(new.ids.tolist(), new.masks)
         keys = np.array([new.contents.get(image, "") for image in new.ids.tolist()], CONTENT)

@@ -103,8 +103,7 @@ def refuse_change(workspace: Workspace, identity: dict[str, Any]) -> None:
 def add_rows(workspace: Workspace, name: str, images: Sequence[ImageFile], rows: Sequence[np.ndarray]) -> None:
     """Append rows to the feature set, without those of images that are already in it."""
     with workspace.features.appending(name) as out:
-        known = out.known  # one copy for all images, because it grows with the set
-        new = [at for at, image in enumerate(images) if image.id not in known]
+        new = np.flatnonzero(~out.has(np.array([image.id for image in images], np.int64))).tolist()
         if new:
             keys = content_keys([images[at].sha256 for at in new])
             out.append(np.array([images[at].id for at in new]), np.stack([rows[at] for at in new]), None, keys)
