@@ -57,6 +57,10 @@ class Lineage:
             clump_parent,
         )
 
+    def without_tables(self) -> "Lineage":
+        """Return the lineage without the look-ups of rows, which later rounds change in place."""
+        return replace(self, row_clump=None, clump_parent=None)
+
     def units_of(self, row_numbers: np.ndarray) -> np.ndarray:
         """Return the present unit of each row (n,): rows first, then clumps."""
         rows = np.asarray(row_numbers, np.int64)

@@ -1,6 +1,8 @@
 """A Dirichlet process mixture that learns from a stream in bounded memory (Gomes, Welling and Perona, MB-VDP)."""
 
 from collections.abc import Mapping
+from copy import copy
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -171,6 +173,16 @@ class MemoryBoundedVDP(StreamEstimator[StreamState]):
         self.waiting_ = self.waiting_ @ np.asarray(A, float).T + b
         self._publish()
         return self
+
+    def predictor(self) -> Self:
+        """Return a model that predicts as this one does now. Later rounds do not change it. It shares the arrays of
+        this model and does not know the rows seen before."""
+        self._check_fitted()
+        fixed = copy(self)
+        state = self._state_for("predictor")
+        fixed.state_ = replace(state, lineage=state.lineage.without_tables())
+        fixed.lower_bound_history_ = list(self.lower_bound_history_)
+        return fixed
 
     # --- inside
 

@@ -77,8 +77,8 @@ class _StoredDive:
         self.learner = LiveLearner(self.store.working_folder(self.dive.id), self.settings)
         with self.workspace.features.writer("deep", width=WIDTH, extractor={}):
             pass
-        self.delays: list[float] = []
-        self.memory: list[float] = []  # MB after each second of the dive
+        self.delays = np.full(IMAGES // PER_SECOND, np.nan)  # arrays of their final size: lists would grow with the dive
+        self.memory = np.full(IMAGES // PER_SECOND, np.nan)  # MB after each second of the dive
         self.rounds: list[tuple[int, float]] = []  # (images, CPU seconds)
         self.process = psutil.Process()
 
@@ -95,7 +95,7 @@ class _StoredDive:
                     if current is not None:
                         current.result()
                     current, waiting = pool.submit(self._round), 0
-                self.memory.append(self.process.memory_info().rss / 2**20)
+                self.memory[at // PER_SECOND] = self.process.memory_info().rss / 2**20
                 if (at + PER_SECOND) % quarter < PER_SECOND:
                     rows.append(self._row(len(rows), quarter))
             if current is not None:
@@ -129,7 +129,7 @@ class _StoredDive:
                 for n, (number, vector) in enumerate(zip(ids, vectors, strict=True))
             ]
         self.store.add_images(self.dive.id, new)
-        self.delays.append(time.perf_counter() - began)
+        self.delays[at // PER_SECOND] = time.perf_counter() - began
 
     def _round(self) -> None:
         began = time.thread_time()
@@ -137,14 +137,15 @@ class _StoredDive:
         vectors = np.stack([image.vector for image in images])
         files = [ImageFile(image.image_id, Path(), self.group, f"{image.image_id:064}") for image in images]
         add_rows(self.workspace, "deep", files, vectors)
-        self.learner.begin(vectors)
+        self.learner.begin(lambda: vectors)
         result = self.learner.learn(vectors)
         self.store.add_round(self.dive.id, result, [image.id for image in images], [])
         self.store.drop_vectors([image.id for image in images])
         self.rounds.append((result.images, time.thread_time() - began))
 
     def _row(self, number: int, quarter: int) -> tuple:
-        delays = 1000 * np.array(self.delays[-quarter // PER_SECOND :])
+        seconds_of_dive = slice(number * quarter // PER_SECOND, (number + 1) * quarter // PER_SECOND)
+        delays = 1000 * self.delays[seconds_of_dive]
         seconds = [cpu for images, cpu in self.rounds if number * quarter < images <= (number + 1) * quarter] or [0.0]
         clusters = len(self.learner.predictor.model.cluster_ids_)
         gc.collect()
@@ -155,12 +156,12 @@ class _StoredDive:
             *percentiles,
             round(float(np.median(seconds)), 3),
             clusters,
-            round(self.memory[-1], 1),
+            round(self.memory[seconds_of_dive.stop - 1], 1),
         )
 
     def slope(self) -> float:
         """MB per hour of the dive, by a straight line through the second half."""
-        half = np.array(self.memory[len(self.memory) // 2 :])
+        half = self.memory[len(self.memory) // 2 :]
         return float(np.polyfit(np.arange(len(half)) / 3600, half, 1)[0])
 
     def round_ratio(self) -> float:

@@ -6,6 +6,7 @@ live/3/axes.npz      the axes of largest variance, fixed before the first round
 
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -87,15 +88,17 @@ class LiveLearner:
         if self._projection is None:
             return False
         try:
-            self.predictor = Predictor(MemoryBoundedVDP.load(self.path), self._projection)
+            self._model = MemoryBoundedVDP.load(self.path)
         except BadInput:
             return False
+        self.predictor = Predictor(self._model.predictor(), self._projection)
         return True
 
-    def begin(self, sample: np.ndarray) -> None:
-        """Fix the axes of largest variance of a sample of features (n, D). They never change during a dive."""
+    def begin(self, sample: Callable[[], np.ndarray]) -> None:
+        """Fix the axes of largest variance of a sample of features (n, D). They never change during a dive, so only the
+        first round computes the sample."""
         if self._projection is None:
-            self._projection = _axes(sample, self.settings.dimensions)
+            self._projection = _axes(sample(), self.settings.dimensions)
             write_state(self.folder / AXES, self._projection.arrays(), {})
 
     def learn(self, vectors: np.ndarray, on_step: OnStep = ignore) -> LiveRound:
@@ -111,7 +114,7 @@ class LiveLearner:
             model.partial_fit(rows, on_step=on_step)
         model.save(self.path)
         sync_folder(self.folder)
-        self._model, self.predictor = model, Predictor(MemoryBoundedVDP.load(self.path), self._projection)
+        self._model, self.predictor = model, Predictor(model.predictor(), self._projection)
         return round_of(model, score, time.monotonic() - began)
 
     def result(self) -> LiveRound:

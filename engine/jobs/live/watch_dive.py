@@ -5,9 +5,11 @@ features and its score. A round of learning runs on a thread of its own. After a
 row are taken in again, and the learner continues from its last round.
 """
 
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +94,8 @@ class DiveWatch:
         self._problems = workspace.library.problems(self._source)
         self._count = self._store.count(dive.id)
         self._waiting = 0  # images that no round has learned
+        self._lacks_clusters = threading.Event()  # images may have no cluster: a round gives them their first one
+        self._lacks_clusters.set()
         self._last_round = time.monotonic()
         self._last_save = -np.inf
 
@@ -192,7 +196,10 @@ class DiveWatch:
             jump = self._clock.jump(image)
             if jump is not None:
                 self._complain(jump)
-        self._store.add_images(self._dive.id, self._rows(result.images))
+        rows = self._rows(result.images)
+        self._store.add_images(self._dive.id, rows)
+        if any(row.cluster is None and row.problem is None for row in rows):
+            self._lacks_clusters.set()
         for image in result.images:
             self._watcher.mark_stored(image.file.path)
         self._metadata.add({image.file.path: image.id for image in result.images})
@@ -328,7 +335,7 @@ class DiveWatch:
         images, vectors = self._described(self._store.waiting(self._dive.id, size))
         if not images:
             return
-        self._learner.begin(self._sample(vectors))
+        self._learner.begin(partial(self._sample, vectors))
         result = self._learner.learn(vectors, lambda progress: self._job.check())
         self._store.add_round(self._dive.id, result, [image.id for image in images], self._first_clusters())
         self._store.drop_vectors([image.id for image in images])
@@ -378,10 +385,15 @@ class DiveWatch:
         return np.array(stored.X[rows])
 
     def _first_clusters(self) -> list[Mapping[str, Any]]:
-        """Return the clusters of images that arrived before the first round."""
-        images, vectors = self._described(self._store.without_cluster(self._dive.id))
-        if not images or self._learner.predictor is None:
+        """Return the clusters of images that arrived before the first round. Later rounds do not look for any, because
+        that reads all images of the dive."""
+        if not self._lacks_clusters.is_set():
             return []
+        self._lacks_clusters.clear()  # before the search: images that arrive during it are found by the next round
+        images, vectors = self._described(self._store.without_cluster(self._dive.id))
+        if not images:
+            return []
+        assert self._learner.predictor is not None  # there was a round
         scores = self._learner.predictor.score(vectors, self._settings.level)
         return [
             {"row": image.id, "to": int(cluster), "share": float(probability)}
@@ -406,7 +418,7 @@ class DiveWatch:
             self._job.check()
             self._job.log(f"learning round {number} again")
             _, vectors = self._described(self._store.learned_in(self._dive.id, number))
-            self._learner.begin(self._sample(vectors))
+            self._learner.begin(partial(self._sample, vectors))
             self._learner.learn(vectors, lambda progress: self._job.check())
         self._waiting = self._store.count_waiting(self._dive.id)
 

@@ -139,6 +139,20 @@ def test_a_stored_model_without_its_memory_still_predicts(model):
     np.testing.assert_allclose(copy.score_samples(HELD_OUT), model.score_samples(HELD_OUT), rtol=1e-12)
 
 
+def test_later_rounds_do_not_change_a_predictor(model):
+    stream = streamed(ROWS[:1000])
+    predictor, loaded = stream.predictor(), MemoryBoundedVDP.from_arrays(*stream.to_arrays())
+    before = predictor.score_samples(HELD_OUT), predictor.novelty(HELD_OUT).percentile, predictor.cluster_ids_.copy()
+    stream.partial_fit(ROWS[1000:])
+    assert stream.n_rounds_ > predictor.n_rounds_ == predictor.snapshot_.number
+    np.testing.assert_array_equal(predictor.score_samples(HELD_OUT), before[0])
+    np.testing.assert_array_equal(predictor.novelty(HELD_OUT).percentile, before[1])
+    np.testing.assert_array_equal(predictor.cluster_ids_, before[2])
+    np.testing.assert_allclose(predictor.score_samples(HELD_OUT), loaded.score_samples(HELD_OUT), rtol=1e-12)
+    with pytest.raises(BadInput, match="lineage: was not stored"):
+        predictor.clusters_of()
+
+
 def test_a_cancelled_round_loses_nothing():
     def cancel(progress):
         if model.n_rounds_ == 2 and progress.done == 400:
