@@ -1,20 +1,22 @@
 """Store the clusters of a live dive as an ordinary run, with the merges and splits of people as cluster edits."""
 
 import time
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from benthoscope.engine.compute import InOrder
 from benthoscope.engine.features.compression import LinearProjection
 from benthoscope.engine.jobs.cluster.cluster_images import results
-from benthoscope.engine.jobs.cluster.exemplars import exemplars_unless_cancelled, write_exemplars
+from benthoscope.engine.jobs.cluster.exemplars import exemplars_unless_cancelled, read_exemplars, write_exemplars
 from benthoscope.engine.jobs.cluster.fit_request import FitRequest, Trace, fit_summary, provenance
 from benthoscope.engine.jobs.cluster.inputs import Rows
 from benthoscope.engine.jobs.cluster.streamed_rows import FileRows
 from benthoscope.engine.jobs.context import JobContext
 from benthoscope.engine.jobs.live.clusters import LearnedClusters, edited_clusters, effective_edits
 from benthoscope.engine.jobs.live.learner import LiveLearner
-from benthoscope.engine.labelling.cluster_edits import current_arrangement, merge, split
+from benthoscope.engine.labelling.cluster_edits import Arrangement, current_arrangement, merge, split
 from benthoscope.engine.workspace import Run, Workspace
 from benthoscope.engine.workspace.live_dives import LiveDive
 from benthoscope.engine.workspace.runs import NewCluster, counted_clusters
@@ -23,7 +25,10 @@ MODEL = "mbvdp"
 
 
 def store_run(job: JobContext, workspace: Workspace, dive: LiveDive, learner: LiveLearner) -> Run:
-    """Store the clusters after the last round as a run. All images of the dive are assigned under the final model."""
+    """Store the clusters after the last round as a run. All images of the dive are assigned under the final model.
+
+    If an earlier process stored the run and ended before it could finish the dive, that run is completed.
+    """
     began = time.time()
     assert learner.predictor is not None  # there was a round
     estimator, clusters = learner.predictor.model, int(learner.predictor.model.n_clusters_)
@@ -38,17 +43,33 @@ def store_run(job: JobContext, workspace: Workspace, dive: LiveDive, learner: Li
     }
     request = _request_of(dive)
     origin = provenance(request, estimator, began, _trace(job, workspace, dive), features=rows.provenance)
-    exemplars = exemplars_unless_cancelled(job, rows.features, rows.image_ids, arrays["labels"], clusters)
+    run = _run_of_earlier_finish(workspace, dive, arrays)
+    exemplars = None
+    if run is None or read_exemplars(run) is None:
+        exemplars = exemplars_unless_cancelled(job, rows.features, rows.image_ids, arrays["labels"], clusters)
     lasting = estimator.cluster_ids_.tolist()
     counted = [
         NewCluster(each.number, each.size, each.level, {"live_cluster": lasting[each.number]})
         for each in counted_clusters(arrays["labels"], clusters)
     ]
-    run = workspace.runs.add(request.new_run(rows.features.name, origin, summary), arrays, counted)
+    if run is None:
+        run = workspace.runs.add(request.new_run(rows.features.name, origin, summary), arrays, counted)
     if exemplars is not None:
         write_exemplars(run, exemplars)
     _apply_edits(workspace, dive, run, np.asarray(lasting))
     return run
+
+
+def _run_of_earlier_finish(workspace: Workspace, dive: LiveDive, arrays: Mapping[str, Any]) -> Run | None:
+    """Return the run of this dive with the same images and clusters. Others, from before more images arrived, are
+    deleted."""
+    for run in workspace.runs.all():
+        if run.summary.get("live_dive") != dive.id:
+            continue
+        if all(np.array_equal(run.array(name), arrays[name]) for name in ("image_ids", "labels")):
+            return run
+        workspace.runs.delete(run.id)
+    return None
 
 
 def _rows_of(workspace: Workspace, dive: LiveDive, projection: LinearProjection) -> Rows:
@@ -79,7 +100,8 @@ def _trace(job: JobContext, workspace: Workspace, dive: LiveDive) -> Trace:
 
 
 def _apply_edits(workspace: Workspace, dive: LiveDive, run: Run, lasting: np.ndarray) -> None:
-    """Repeat the merges and splits of people in the run, under the name of the person who made the last one."""
+    """Repeat the merges and splits of people in the run, under the name of the person who made the last one. Those that
+    were repeated already are left out."""
     edits = [edit for edit in effective_edits(workspace.live.edits(dive.id)) if edit.kind != "name"]
     if not edits:
         return
@@ -91,7 +113,8 @@ def _apply_edits(workspace: Workspace, dive: LiveDive, run: Run, lasting: np.nda
         members = np.sort(edited.members(key))
         arranged = current_arrangement(workspace, run)
         if key not in number_of:  # a half of a split
-            split(workspace.labels, person, arranged, members)
+            if not _is_part(arranged, members, list(number_of.values())):
+                split(workspace.labels, person, arranged, members)
             continue
         for other in np.unique(learned.clusters[np.isin(learned.image_ids, members)]):
             joined = number_of[str(int(other))]
@@ -99,3 +122,9 @@ def _apply_edits(workspace: Workspace, dive: LiveDive, run: Run, lasting: np.nda
             if joined != number_of[key] and len(images) and np.isin(images, members).all():
                 merge(workspace.labels, person, arranged, joined, number_of[key])
                 arranged = current_arrangement(workspace, run)
+
+
+def _is_part(arranged: Arrangement, images: np.ndarray, clusters: Sequence[int]) -> bool:
+    """Return whether these images are all images of one cluster that is none of these `clusters`."""
+    numbers = np.unique(arranged.clusters[np.isin(arranged.images, images)])
+    return len(numbers) == 1 and numbers[0] not in clusters and np.array_equal(arranged.members(numbers[0]), images)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benthoscope.engine.jobs import JobQueue
-from benthoscope.engine.jobs.live import starting, storing, watch_dive
+from benthoscope.engine.jobs.live import finishing, starting, storing, watch_dive
 from benthoscope.engine.jobs.live.clusters import (
     edited_clusters,
     learned_clusters,
@@ -25,7 +25,7 @@ from benthoscope.engine.jobs.runner import run_now
 from benthoscope.engine.labelling.cluster_edits import current_arrangement
 from benthoscope.engine.problems import BadInput, Problem
 from benthoscope.engine.workspace import Workspace
-from benthoscope.engine.workspace.live_dives import problem_source
+from benthoscope.engine.workspace.live_dives import LiveDiveStore, problem_source
 from tests.live_dives import start, watch_to_the_end, write_image, write_images
 
 
@@ -115,6 +115,17 @@ def test_the_run_has_all_images_and_the_live_numbers(finished):
     assert [lasting[of_image[number]] for number in learned.image_ids.tolist()] == learned.clusters.tolist()
 
 
+def test_only_a_round_after_images_without_a_cluster_looks_for_them(workspace, tmp_path, monkeypatch):
+    dive, search, searches = start(workspace, tmp_path / "camera"), LiveDiveStore.without_cluster, []
+    monkeypatch.setattr(
+        LiveDiveStore, "without_cluster", lambda store, number: searches.append(1) or search(store, number)
+    )
+    write_images(tmp_path / "camera", 48)
+    assert watch_to_the_end(workspace, dive).state == "done"
+    assert (workspace.live.columns(dive.id)["cluster"] >= 0).all()
+    assert len(workspace.live.rounds(dive.id)) == 4 and 1 <= len(searches) < 4
+
+
 def test_the_course_of_the_run_has_the_scores_of_the_rounds(finished):
     workspace, dive, _ = finished
     scores = [[each.number, each.score, len(each.clusters)] for each in workspace.live.rounds(dive.id)]
@@ -127,6 +138,59 @@ def test_a_finished_dive_cannot_be_watched_again(finished):
         JobQueue(workspace).add("live dive", {"dive": dive.id})
     with pytest.raises(BadInput, match="is finished"):
         add_file(dive, "a.jpg", b"x")
+
+
+@pytest.mark.parametrize("lost", ["the end of the dive", "the last edit"])
+def test_a_crash_after_the_run_was_stored_makes_no_second_run(workspace, tmp_path, monkeypatch, lost):
+    dive = start(workspace, tmp_path / "camera")
+    write_images(tmp_path / "camera", 24)
+    watch_to_the_end_of_images(workspace, dive, 24)
+    dive = workspace.live.get(dive.id)
+    split_cluster(workspace, dive, workspace.people.named("Ann").id, "0")
+    real, note, calls = finishing.split, LiveDiveStore.note, []
+
+    def crash_at_the_second_part(*arguments):
+        calls.append(arguments)
+        if len(calls) == 2:
+            raise OSError("the process ended")
+        return real(*arguments)
+
+    def crash_at_the_end(store, dive_id, **values):
+        if "run_id" in values:
+            raise OSError("the process ended")
+        note(store, dive_id, **values)
+
+    with monkeypatch.context() as patch:
+        if lost == "the last edit":
+            patch.setattr(finishing, "split", crash_at_the_second_part)
+        else:
+            patch.setattr(LiveDiveStore, "note", crash_at_the_end)
+        assert watch_to_the_end(workspace, dive).state == "failed"
+    assert workspace.live.get(dive.id).is_watching and len(workspace.runs.all()) == 1
+    job = watch_to_the_end(workspace, dive)
+    assert job.state == "done", job.error
+    (run,) = workspace.runs.all()
+    assert job.result["run"] == workspace.live.get(dive.id).run_id == run.id
+    assert sorted(current_arrangement(workspace, run).sizes().values()) == sorted(
+        edited_clusters(workspace, dive, learned_clusters(workspace, dive)).sizes().values()
+    )
+    assert len([event for event in workspace.labels.events() if event.kind == "arrange"]) == 2
+
+
+def test_images_after_an_interrupted_finish_belong_to_the_only_run(workspace, tmp_path, monkeypatch):
+    dive = start(workspace, tmp_path / "camera")
+    write_images(tmp_path / "camera", 12)
+
+    def crash(*arguments):
+        raise OSError("the process ended")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(finishing, "_apply_edits", crash)
+        assert watch_to_the_end(workspace, dive).state == "failed"
+    write_images(tmp_path / "camera", 6, first=12)
+    assert watch_to_the_end(workspace, dive).state == "done"
+    (run,) = workspace.runs.all()
+    assert run.summary["images"] == 18
 
 
 def test_a_dive_of_one_image_ends_with_one_cluster(workspace, tmp_path):
