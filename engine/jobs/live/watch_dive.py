@@ -232,7 +232,9 @@ class DiveWatch:
         if predictor is None or not vectors:
             yield from ({} for _ in vectors)
             return
-        scores = predictor.score(np.stack(vectors), self._settings.level)
+        assert self._descriptor is not None  # there was a round
+        width = self._descriptor.identity["width"]  # without the further columns of networks
+        scores = predictor.score(np.stack(vectors)[:, :width], self._settings.level)
         for at in range(len(vectors)):
             yield {
                 "cluster": int(scores.clusters[at]),

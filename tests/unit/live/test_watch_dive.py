@@ -193,6 +193,17 @@ def test_images_after_an_interrupted_finish_belong_to_the_only_run(workspace, tm
     assert run.summary["images"] == 18
 
 
+def test_images_of_a_network_with_further_columns_are_scored(workspace, tmp_path):
+    dive = start(workspace, tmp_path / "camera", features="deep", first_images=40, epoch=40)
+    write_images(tmp_path / "camera", 40)
+    watch_to_the_end_of_images(workspace, dive, 40)
+    write_images(tmp_path / "camera", 6, first=40)
+    job = watch_to_the_end(workspace, dive)
+    assert job.state == "done", job.error
+    assert workspace.features.open("deep").sidecar.further
+    assert np.isfinite(workspace.live.columns(dive.id)["percentile"][40:]).all()
+
+
 def test_a_dive_of_one_image_ends_with_one_cluster(workspace, tmp_path):
     dive = start(workspace, tmp_path / "camera")
     write_images(tmp_path / "camera", 1)
