@@ -1,5 +1,6 @@
 """`benthoscope segment`: divide images together into regions that they share."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +11,9 @@ from benthoscope.app.commands.terminal import (
     JsonOption,
     SeedOption,
     WorkspaceOption,
+    check_jobs,
     open_workspace,
+    run_job,
     show,
     text_table,
     writing,
@@ -50,6 +53,14 @@ def segment(
         str | None,
         typer.Option(metavar="RUN", help="Use this run (number or name) instead of segmenting the images again."),
     ] = None,
+    add: Annotated[
+        bool,
+        typer.Option(
+            "--add",
+            help="Add the images that a joint segmentation does not have, such as those of a new dive, and keep its "
+            "topics: that of --run, or the newest one. The result is a new run.",
+        ),
+    ] = False,
     masks: Annotated[
         Path | None,
         typer.Option(
@@ -79,6 +90,8 @@ def segment(
 
         benthoscope segment --segments colour-segments --max-topics 20 --output maps
 
+        benthoscope segment --add
+
         benthoscope segment --run 3 --masks truth/object_masks.npz
     """
     from benthoscope.engine.jobs.cluster.model_catalog import JOINT_SEGMENTATION
@@ -96,15 +109,39 @@ def segment(
         "parameters": {key: value for key, value in parameters.items() if value is not None},
     }
     with open_workspace(workspace) as opened_workspace:
-        number = run or describe_and_cluster(opened_workspace, segments, "segment", request, as_json=as_json)
+        addition = None
+        if add:
+            extended = _extended(opened_workspace, run, collection, name, as_json=as_json)
+            number, addition = extended["run"], extended["added"]
+        else:
+            number = run or describe_and_cluster(opened_workspace, segments, "segment", request, as_json=as_json)
         segmented = run_of_topics(opened_workspace, str(number))
         result = _summary(opened_workspace, segmented)
+        if addition is not None:
+            result["added"] = addition
         if masks is not None:
             scores = compare_with_masks(opened_workspace, segmented, masks)
             result["scores"] = {**vars(scores), "class_of_topic": scores.class_of_topic.tolist()}
         if output is not None:
             result["files"] = _write_maps(opened_workspace, segmented, output)
     show(result, as_json, _text)
+
+
+def _extended(
+    workspace: "Workspace", run: str | None, collection: str | None, name: str | None, *, as_json: bool
+) -> Mapping[str, Any]:
+    """Describe the images that a segmentation lacks, and add them. Returns the result of the job."""
+    from benthoscope.engine.jobs.cluster.extend_topics import undescribed_images
+    from benthoscope.engine.jobs.cluster.topic_summary import newest_segmentation, run_of_topics
+
+    segmented = newest_segmentation(workspace) if run is None else run_of_topics(workspace, run)
+    jobs: list[tuple[str, dict[str, Any]]] = [
+        ("extend topics", {"run": segmented.id, "collection": collection, "name": name})
+    ]
+    if undescribed_images(workspace, segmented, collection):
+        jobs.insert(0, ("features", {"kinds": [segmented.features], "collection": collection}))
+    check_jobs(workspace, jobs)
+    return [run_job(workspace, kind, parameters, as_json=as_json) for kind, parameters in jobs][-1]
 
 
 def _summary(workspace: "Workspace", run: "Run") -> dict[str, Any]:
@@ -149,6 +186,8 @@ def _write_maps(workspace: "Workspace", run: "Run", folder: Path) -> int:
 def _text(result: dict[str, Any]) -> Any:
     from rich.console import Group
 
+    from benthoscope.engine.jobs.cluster.topic_summary import addition_text
+
     rows = [
         (
             f"{topic['topic']} {topic['name']}".strip(),
@@ -162,6 +201,8 @@ def _text(result: dict[str, Any]) -> Any:
     table = text_table(("Topic", "Share", "Largest in", "Image with most of it"), rows, title=title)
     counts = f"{len(rows)} topics of {result['segments']:,} segments in {result['images']:,} images."
     sentences = [counts, *result["limits"]]
+    if "added" in result:
+        sentences.insert(0, addition_text(result["added"]))
     if "scores" in result:
         sentences.append(_score_text(result["scores"]))
     if "files" in result:

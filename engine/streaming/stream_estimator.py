@@ -175,12 +175,7 @@ class StreamEstimator(FittedEstimator, Generic[State]):
 
     def save(self, path: str | Path) -> None:
         """Write the model and its memory to one file, without pickle. Learning can go on after `load`."""
-        self._check_begun()
-        stored = self._stored()
-        arrays = {name: value for name, value in stored.items() if isinstance(value, np.ndarray)}
-        plain = {name: value for name, value in stored.items() if name not in arrays}
-        params = {"model": type(self).__name__, "params": self.get_params()}
-        write_state(path, arrays, {**plain, **params, "n_features": self.n_features_in_})
+        write_state(path, *self.memory_to_arrays())
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -188,6 +183,20 @@ class StreamEstimator(FittedEstimator, Generic[State]):
         arrays, plain = read_state(path)
         if plain.get("model") != cls.__name__:
             raise fail(str(path), f"has a {plain.get('model')}, not a {cls.__name__}", "load it with its own class")
+        return cls.from_memory(arrays, plain)
+
+    def memory_to_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Return the model and its memory as arrays and plain values. `from_memory` rebuilds it, and learning can go
+        on."""
+        self._check_begun()
+        stored = self._stored()
+        arrays = {name: value for name, value in stored.items() if isinstance(value, np.ndarray)}
+        plain = {name: value for name, value in stored.items() if name not in arrays}
+        params = {"model": type(self).__name__, "params": self.get_params()}
+        return arrays, {**plain, **params, "n_features": self.n_features_in_}
+
+    @classmethod
+    def from_memory(cls, arrays: Mapping[str, np.ndarray], plain: Mapping[str, Any]) -> Self:
         model = cls(**plain["params"])
         model.n_features_in_ = plain["n_features"]
         model._begin(model.horizon)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from benthoscope.app.components.forms import FormField, Recipe, Values
+from benthoscope.app.data.clustered_images import is_joint_segmentation, part_words
 from benthoscope.app.data.group_words import group_words
 from benthoscope.app.data.jobs import clustering_time, describing_time
 from benthoscope.app.data.labels import images_text
@@ -116,10 +117,14 @@ def adding(app: AppState, topics: Topics) -> Recipe:
     if new.problem or not new.described + new.undescribed:
         raise fail("topics", new.problem or "have all images already", "import more images, or find new topics")
     count = new.described + new.undescribed
+    if is_joint_segmentation(topics.run):
+        result = "The topics keep their names; new kinds of regions become new topics."
+    else:
+        result = "It has the same topics; kinds of patches that are new are added to the vocabulary."
     return Recipe(
         f"Add {images_text(count)} to the topics",
         f"Adds the images that {topics.run.name} does not have, without fitting all images again. The result is a new "
-        "run with the same topics; kinds of patches that are new are added to the vocabulary.",
+        f"run. {result}",
         "Add images",
         (FormField("name", "Name", "Name of the new run. Empty: made from the old name.", "text", ""),),
         lambda values: _adding_cost(app, topics),
@@ -130,13 +135,13 @@ def adding(app: AppState, topics: Topics) -> Recipe:
 def _adding_cost(app: AppState, topics: Topics) -> str:
     new, features = addable(app, topics.run), app.features(topics.run.features)
     each = features.sidecar.rows / max(features.sidecar.images, 1)
-    patches = round((new.described + new.undescribed) * each)
+    patches, parts = round((new.described + new.undescribed) * each), part_words(topics.run)[1]
     time: Estimate = estimate("extend topics", "", row_work(patches, features.sidecar.width))
     first = ""
     if new.undescribed:
         time = describing_time(app, [_descriptor_of(topics)], new.undescribed) + time
-        first = f"{new.undescribed:,} of them are divided into patches first. "
-    return f"{first}Time: {time}, for about {patches:,} patches. You can cancel the job."
+        first = f"{new.undescribed:,} of them are divided into {parts} first. "
+    return f"{first}Time: {time}, for about {patches:,} {parts}. You can cancel the job."
 
 
 def _descriptor_of(topics: Topics) -> str:
@@ -157,7 +162,7 @@ def _adding_jobs(app: AppState, topics: Topics, values: Values) -> list[tuple[st
             "describe them with `benthoscope features` first",
         )
     steps = [
-        {"kind": "features", "title": "Divide images into patches", "parameters": {"kinds": [topics.run.features]}},
+        {"kind": "features", "title": "Divide images", "parameters": {"kinds": [topics.run.features]}},
         {"kind": "extend topics", "title": "Add images to topics", "parameters": extension},
     ]
     return [("chain", {"steps": steps}, title)]

@@ -12,7 +12,8 @@ The model gmc-segments has no image clusters: T = K, and the label of an image i
 Topic models (iwtm, lda, mbtm-segments) are stored in the same way: K topics, `image_weights` are the topic weights of
 the images, the label of an image is its largest topic, and the label of a segment its most probable topic.
 `runs.clusters(run.id, "segment")` returns the sizes of the segment clusters; the summary has their number as
-`segment_clusters`. provenance["features"] describes the segments, provenance["image_features"] the descriptors of whole
+`segment_clusters`. A run of mbtm-segments also has the memory of its stream: `memory` and the arrays
+`memory_...`. provenance["features"] describes the segments, provenance["image_features"] the descriptors of whole
 images. If those were shortened before the fit, `image_axes` and `image_axes_centre` define the projection.
 """
 
@@ -397,8 +398,17 @@ def run_arrays(estimator: Any, outcome: Outcome, rows: SegmentRows) -> dict[str,
         "image_weights": outcome.image_weights.astype(np.float32),
         "model": metadata,
         **{f"model_{name}": array for name, array in arrays.items()},
+        **memory_arrays(estimator),
         **axes,
     }
+
+
+def memory_arrays(estimator: Any) -> dict[str, Any]:
+    """Return the memory of a stream, with which it can learn more images. Other models have none."""
+    if not isinstance(estimator, MemoryBoundedTopicModel):
+        return {}
+    arrays, plain = estimator.memory_to_arrays()
+    return {"memory": plain, **{f"memory_{name}": array for name, array in arrays.items()}}
 
 
 def run_clusters(outcome: Outcome) -> list[NewCluster]:

@@ -4,24 +4,35 @@ The result is a new run; the old one stays as it is. Topics keep their numbers a
 `additions`, one entry for each time that images were added:
 
     run             id of the run that was extended
-    images, patches number of added images and of their patches
+    images, patches number of added images and of their patches or segments
     groups          {name of dive or album: number of its added images}
+    seconds         how long it took
+
+Entries of infinite-word topic models also have:
+
     clusters_before clusters of patches in use before
     clusters_joined clusters in use directly after the clusters of the new images were joined
     clusters        clusters in use at the end
     match           mean correlation of the matched topics; topics of the new images were matched with the old ones
     matched         whether that correlation was high enough to be used
-    seconds         how long it took
+
+Entries of joint segmentations also have:
+
+    topics_before   number of topics before
+    topics          number of topics now; new kinds of regions become new topics
 """
 
 import time
+import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from benthoscope.engine.compute import Compute, computing_on
 from benthoscope.engine.jobs.cluster.cluster_segments import (
+    JointSegmentation,
     Outcome,
     TopicsOfSegments,
     naming_segments,
@@ -31,12 +42,13 @@ from benthoscope.engine.jobs.cluster.cluster_segments import (
 )
 from benthoscope.engine.jobs.cluster.fit_request import FitRequest, Trace, provenance
 from benthoscope.engine.jobs.cluster.inputs import SegmentRows, has_same_rows, segment_rows
-from benthoscope.engine.jobs.cluster.model_catalog import EXTENDABLE_MODEL
+from benthoscope.engine.jobs.cluster.model_catalog import EXTENDABLE_MODELS, JOINT_SEGMENTATION
 from benthoscope.engine.jobs.cluster.topic_summary import run_of_topics
 from benthoscope.engine.jobs.context import JobContext
 from benthoscope.engine.jobs.durations import record, row_work
 from benthoscope.engine.mixtures import Checkpoint
 from benthoscope.engine.problems import fail
+from benthoscope.engine.streaming import BudgetWarning, MemoryBoundedTopicModel
 from benthoscope.engine.topics import InfiniteWordTopicModel
 from benthoscope.engine.value_checks import UnusableInput
 from benthoscope.engine.workspace import NewRun, Run, Workspace
@@ -79,23 +91,26 @@ def extend_topics(
     name: str | None = None,
     scheduler: str | None = None,
 ) -> dict[str, Any]:
-    """Add all described images that are not in a run of topics yet, and store the extended topics as a new run.
-
-    A model of the new images alone is fitted first; its topics are matched with the old ones, and both are trained
-    together for a few iterations. If the job is cancelled, nothing is stored."""
+    """Add all described images that are not in a run of topics yet, and store the extended topics as a new run. If the
+    job is cancelled, nothing is stored."""
     began = time.time()
     job.progress(0, None, "reading the patches")
     extended = extendable_run(workspace, run)
     added = added_images(workspace, extended, collection)
-    estimator = _estimator_of(extended)
+    extension = EXTENSIONS[extended.model]
+    estimator = extension.estimator(extended)
     trace = Trace(job.on_step)
     with computing_on(scheduler) as compute:
-        outcome = _extended(estimator, added, compute, trace, job)
+        try:
+            outcome = extension.extended(estimator, added, compute, trace, job)
+        except UnusableInput as error:
+            raise naming_segments(error, added.rows) from error
     origin = extended.provenance.get("extends") or {"name": extended.name}
     seed = int(extended.provenance.get("seed", 0))
     request = FitRequest(extended.model, extended.parameters, name or "", 0.0, seed)
     facts = provenance(request, estimator, began, trace, **added.rows.provenance)
-    addition = _addition(workspace, extended, added, estimator, facts["seconds"])
+    addition = _addition(workspace, extended, added, facts["seconds"])
+    addition = {**addition, **extension.facts(extended, estimator)}
     new = NewRun(
         name or f"{origin['name']}, {len(added.is_new):,} images",
         extended.model,
@@ -107,7 +122,7 @@ def extend_topics(
             "additions": [*extended.summary.get("additions", []), addition],
         },
     )
-    names = workspace.runs.cluster_names(extended.id, "segment")
+    names = extension.names(workspace.runs.cluster_names(extended.id, "segment"), extended, estimator)
     made = workspace.runs.add(new, run_arrays(estimator, outcome, added.rows), run_clusters(outcome))
     for topic, title in names.items():
         workspace.runs.rename_cluster(made.id, topic, title, "segment")
@@ -115,11 +130,40 @@ def extend_topics(
     return {"run": made.id, "name": made.name, **made.summary, "added": addition}
 
 
-def _extended(
-    estimator: InfiniteWordTopicModel, added: AddedImages, compute: Compute, trace: Trace, checkpoint: Checkpoint
-) -> Outcome:
-    """Add the new images to the fitted topics. Returns the topics of all images in the order of the rows."""
-    try:
+class Extension(Protocol):
+    """Adds images to one kind of topics."""
+
+    def estimator(self, run: Run) -> Any:
+        """Return the model of a run."""
+
+    def extended(
+        self, estimator: Any, added: AddedImages, compute: Compute, trace: Trace, checkpoint: Checkpoint
+    ) -> Outcome:
+        """Add the new images to the model. Returns the topics of all images in the order of the rows."""
+
+    def facts(self, run: Run, estimator: Any) -> dict[str, Any]:
+        """Return what the summary says about the addition."""
+
+    def names(self, names: Mapping[int, str], run: Run, estimator: Any) -> Mapping[int, str]:
+        """Return the names of the present topics, from those of the topics before."""
+
+
+class InfiniteWords:
+    """A model of the new images alone is fitted first; its topics are matched with the old ones, and both are trained
+    together for a few iterations."""
+
+    def estimator(self, run: Run) -> InfiniteWordTopicModel:
+        arrays = run.arrays()
+        return InfiniteWordTopicModel.from_arrays(_of_section(arrays, "model"), arrays["model"])
+
+    def extended(
+        self,
+        estimator: InfiniteWordTopicModel,
+        added: AddedImages,
+        compute: Compute,
+        trace: Trace,
+        checkpoint: Checkpoint,
+    ) -> Outcome:
         estimator.partial_fit(
             *added.documents(new=True),
             n_images=added.count,
@@ -128,19 +172,73 @@ def _extended(
             on_step=trace.on_step,
             checkpoint=checkpoint,
         )
-    except UnusableInput as error:
-        raise naming_segments(error, added.rows) from error
-    n_old = len(added.is_new) - added.count
-    estimator.topic_weights_ = added.in_order(estimator.topic_weights_[:n_old], estimator.topic_weights_[n_old:])
-    estimator.labels_ = estimator.topic_weights_.argmax(1)
-    return TopicsOfSegments().outcome(estimator, added.rows, compute)
+        n_old = len(added.is_new) - added.count
+        estimator.topic_weights_ = added.in_order(estimator.topic_weights_[:n_old], estimator.topic_weights_[n_old:])
+        estimator.labels_ = estimator.topic_weights_.argmax(1)
+        return TopicsOfSegments().outcome(estimator, added.rows, compute)
+
+    def facts(self, run: Run, estimator: InfiniteWordTopicModel) -> dict[str, Any]:
+        increment = estimator.increment_
+        return {
+            "clusters_before": increment.clusters_before,
+            "clusters_joined": increment.clusters_joined,
+            "clusters": int(estimator.n_clusters_),
+            "match": None if increment.match is None else round(increment.match.correlation, 4),
+            "matched": increment.match is not None and increment.match.used,
+        }
+
+    def names(self, names: Mapping[int, str], run: Run, estimator: InfiniteWordTopicModel) -> Mapping[int, str]:
+        return names
+
+
+class SegmentationStream:
+    """The memory of the run learns the new images as further rounds of its stream. Then all images are segmented with
+    the final topics. A topic keeps its name, but its number can change if an earlier topic disappears."""
+
+    def estimator(self, run: Run) -> MemoryBoundedTopicModel:
+        arrays = run.arrays()
+        return MemoryBoundedTopicModel.from_memory(_of_section(arrays, "memory"), arrays["memory"])
+
+    def extended(
+        self,
+        estimator: MemoryBoundedTopicModel,
+        added: AddedImages,
+        compute: Compute,
+        trace: Trace,
+        checkpoint: Checkpoint,
+    ) -> Outcome:
+        segments, images = added.documents(new=True)
+        first = int(np.asarray(estimator.groups_).max()) + 1  # the number of the first new document
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", BudgetWarning)  # the summary says which limits were reached
+            estimator.partial_fit(segments, groups=first + images, on_step=trace.on_step)
+        return JointSegmentation().outcome(estimator, added.rows, compute)
+
+    def facts(self, run: Run, estimator: MemoryBoundedTopicModel) -> dict[str, Any]:
+        return {"topics_before": int(run.summary["segment_clusters"]), "topics": int(estimator.n_clusters_)}
+
+    def names(self, names: Mapping[int, str], run: Run, estimator: MemoryBoundedTopicModel) -> Mapping[int, str]:
+        before = np.asarray(run.array("memory_numbers")).tolist()
+        number_now = {lasting: topic for topic, lasting in enumerate(estimator.cluster_ids_.tolist())}
+        return {number_now[before[topic]]: name for topic, name in names.items() if before[topic] in number_now}
+
+
+EXTENSIONS: Mapping[str, Extension] = dict(
+    zip(EXTENDABLE_MODELS, (InfiniteWords(), SegmentationStream()), strict=True)
+)
 
 
 def extendable_run(workspace: Workspace, run: int | None) -> Run:
     """Return the run of topics with this id, or the newest one. Raises if images cannot be added to it."""
     chosen = run_of_topics(workspace, None if run is None else str(run))
-    if chosen.model != EXTENDABLE_MODEL:
+    if chosen.model not in EXTENDABLE_MODELS:
         raise fail(f"run {chosen.name}", "has a fixed vocabulary", "fit the topics again with the model iwtm")
+    if chosen.model == JOINT_SEGMENTATION and "memory" not in chosen.arrays():
+        raise fail(
+            f"run {chosen.name}",
+            "was stored by an earlier version, without the memory of its topics",
+            "segment the images again with `benthoscope segment`",
+        )
     if chosen.provenance.get("parameters", {}).get("inference") == "gibbs":
         raise fail(f"run {chosen.name}", "was fitted by Gibbs sampling", "fit the topics again with another inference")
     return chosen
@@ -154,7 +252,7 @@ def added_images(workspace: Workspace, run: Run, collection: str | None = None) 
         raise fail(
             f"features {features.name}",
             "were computed again after the topics were fitted",
-            "fit the topics again with `benthoscope cluster --model iwtm`",
+            f"fit the topics again with `benthoscope cluster --model {run.model}`",
         )
     rows = segment_rows(workspace, features, None, None, None)
     old_ids = np.asarray(run.array("image_ids"))
@@ -174,6 +272,13 @@ def added_images(workspace: Workspace, run: Run, collection: str | None = None) 
     return AddedImages(rows, is_new)
 
 
+def undescribed_images(workspace: Workspace, run: Run, collection: str | None = None) -> int:
+    """Return the number of images of a collection, or of all, that the feature set of a run lacks."""
+    within = workspace.library.collection_named(collection).id if collection else None
+    ids = workspace.library.columns("id", collection_id=within)["id"]
+    return int((~np.isin(ids, np.asarray(workspace.features.open(run.features).image_ids))).sum())
+
+
 def _subset(rows: SegmentRows, images: np.ndarray) -> SegmentRows:
     """Return the rows of some images (I,) bool."""
     chosen = images[rows.image_of_segment]
@@ -189,27 +294,19 @@ def _subset(rows: SegmentRows, images: np.ndarray) -> SegmentRows:
     )
 
 
-def _estimator_of(run: Run) -> InfiniteWordTopicModel:
-    arrays = run.arrays()
-    values = {name.removeprefix("model_"): array for name, array in arrays.items() if name.startswith("model_")}
-    return InfiniteWordTopicModel.from_arrays(values, arrays["model"])
+def _of_section(arrays: Mapping[str, Any], section: str) -> dict[str, np.ndarray]:
+    """Return the arrays whose names begin with that of a section, without it."""
+    start = f"{section}_"
+    return {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
 
 
-def _addition(
-    workspace: Workspace, run: Run, added: AddedImages, estimator: InfiniteWordTopicModel, seconds: float
-) -> dict[str, Any]:
+def _addition(workspace: Workspace, run: Run, added: AddedImages, seconds: float) -> dict[str, Any]:
     names = {group.id: group.name for group in workspace.library.groups()}
     groups, counts = np.unique(added.rows.groups[added.is_new], return_counts=True)
-    increment = estimator.increment_
     return {
         "run": run.id,
         "images": added.count,
         "patches": int(added.row_is_new.sum()),
         "groups": {names[number]: count for number, count in zip(groups.tolist(), counts.tolist(), strict=True)},
-        "clusters_before": increment.clusters_before,
-        "clusters_joined": increment.clusters_joined,
-        "clusters": int(estimator.n_clusters_),
-        "match": None if increment.match is None else round(increment.match.correlation, 4),
-        "matched": increment.match is not None and increment.match.used,
         "seconds": round(seconds, 1),
     }

@@ -217,7 +217,7 @@ USUAL_MODEL = "gmc"  # measures better than mcm on the sample campaign: V-measur
 USUAL_WIDTH = 0.05  # of image clusters
 SEGMENT_WIDTH = 1.0  # default for segment clusters
 JOINT_SEGMENTATION = "mbtm-segments"
-EXTENDABLE_MODEL = "iwtm"  # the topic model to which images can be added without fitting it again
+EXTENDABLE_MODELS = ("iwtm", JOINT_SEGMENTATION)  # topics to which images can be added without fitting them again
 
 PARAMETERS: dict[str, ParameterHelp] = {
     # --- mixtures

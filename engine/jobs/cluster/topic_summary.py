@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from benthoscope.engine.analysis import distance_to_mixture, distance_to_region, distance_to_weights, mixture_named
-from benthoscope.engine.jobs.cluster.model_catalog import TOPIC_MODELS
+from benthoscope.engine.jobs.cluster.model_catalog import JOINT_SEGMENTATION, TOPIC_MODELS
 from benthoscope.engine.jobs.cluster.topic_regions import region_named, topic_shares
 from benthoscope.engine.problems import fail
 from benthoscope.engine.workspace import Run, Workspace
@@ -48,6 +48,14 @@ def run_of_topics(workspace: Workspace, name: str | None) -> Run:
     runs = [run for run in workspace.runs.all() if has_topics(run)]
     if not runs:
         raise fail("topics", "there is no run of topics", "run `benthoscope cluster --model iwtm` first")
+    return max(runs, key=lambda run: run.id)
+
+
+def newest_segmentation(workspace: Workspace) -> Run:
+    """Return the newest joint segmentation."""
+    runs = [run for run in workspace.runs.all() if run.model == JOINT_SEGMENTATION]
+    if not runs:
+        raise fail("segment", "there is no joint segmentation yet", "run `benthoscope segment` without --add first")
     return max(runs, key=lambda run: run.id)
 
 
@@ -170,6 +178,9 @@ def addition_text(addition: dict[str, Any]) -> str:
     groups = addition["groups"]
     listed = ", ".join(list(groups)[:3]) + (f" and {len(groups) - 3} more" if len(groups) > 3 else "")
     count, images = addition["images"], "image" if addition["images"] == 1 else "images"
+    if "topics_before" in addition:
+        before, after = addition["topics_before"], addition["topics"]
+        return f"Added {count:,} {images} of {listed}. Topics: {before} before, {after} now."
     before, joined, after = addition["clusters_before"], addition["clusters_joined"], addition["clusters"]
     topics = (
         f"The topics of the new images were matched with the earlier ones (mean correlation {addition['match']:.2f})."

@@ -20,7 +20,7 @@ from benthoscope.engine.metrics import v_measure
 from benthoscope.engine.problems import BadInput
 from benthoscope.engine.progress import Cancelled
 from benthoscope.engine.streaming import MemoryBoundedTopicModel
-from benthoscope.engine.workspace import Workspace
+from benthoscope.engine.workspace import NewRun, Workspace
 
 COLOURS = np.array([[200, 180, 120], [40, 110, 60], [60, 70, 160]])  # sand, grass, water
 JOB = {"model": "mbtm-segments", "segments": "colour-segments"}
@@ -35,16 +35,21 @@ def scene(rng):
     return np.clip(image, 0, 255).astype(np.uint8), kinds + 1
 
 
+def write_dive(folder, name, count, rng):
+    """Write the images of a dive and their known masks."""
+    for kind in ("images", "masks"):
+        (folder / kind / name).mkdir(parents=True)
+    for number in range(count):
+        image, kinds = scene(rng)
+        Image.fromarray(image).save(folder / "images" / name / f"{number:02d}.png")
+        Image.fromarray(kinds.astype(np.uint8)).save(folder / "masks" / name / f"{number:02d}.png")
+
+
 @pytest.fixture(scope="module")
 def template(tmp_path_factory):
     """A workspace of 24 images, and the folder of their known masks."""
     folder, rng = tmp_path_factory.mktemp("scenes"), np.random.default_rng(0)
-    (folder / "images" / "dive").mkdir(parents=True)
-    (folder / "masks" / "dive").mkdir(parents=True)
-    for number in range(24):
-        image, kinds = scene(rng)
-        Image.fromarray(image).save(folder / "images" / "dive" / f"{number:02d}.png")
-        Image.fromarray(kinds.astype(np.uint8)).save(folder / "masks" / "dive" / f"{number:02d}.png")
+    write_dive(folder, "dive", 24, rng)
     with Workspace.create(folder / "reef") as made:
         assert run_now(made, "import", {"folder": str(folder / "images")}).state == "done"
         assert run_now(made, "features", {"kinds": ["colour-segments"]}).state == "done"
@@ -131,6 +136,69 @@ def test_the_page_topics_shows_a_joint_segmentation(template):
     view.part = "fit"
     fit = content(view)["shown"]
     assert fit["joint"] and fit["vocabulary"] == len(shown["names"])
+
+
+@pytest.fixture
+def two_dives(tmp_path):
+    """A segmentation of one dive whose largest topic has a name, and a second dive that was only imported."""
+    rng = np.random.default_rng(1)
+    write_dive(tmp_path, "first", 12, rng)
+    with Workspace.create(tmp_path / "reef") as made:
+        assert run_now(made, "import", {"folder": str(tmp_path / "images")}).state == "done"
+        segmented = command(made, "segment", "--segments", "colour-segments", "--name", "grounds")
+        largest = max(segmented["topics"], key=lambda topic: topic["share"])["topic"]
+        made.runs.rename_cluster(segmented["run"], largest, "sand", "segment")
+        write_dive(tmp_path, "second", 8, rng)
+        assert run_now(made, "import", {"folder": str(tmp_path / "images")}).state == "done"
+        yield made, tmp_path / "masks"
+
+
+def test_a_segmentation_takes_the_images_of_a_new_dive(two_dives):
+    workspace, masks = two_dives
+    [old] = workspace.runs.all()
+    view = TopicsView(Session(AppState(workspace), "topics", person="Ann"), run=old.id)
+    assert content(view)["addable"] == {"images": 8, "problem": ""}
+    result = command(workspace, "segment", "--add")
+    run = workspace.runs.get(result["run"])
+    assert run.id != old.id and run.name == "grounds, 20 images" and result["images"] == 20
+    assert result["added"]["images"] == 8 and result["added"]["groups"] == {"second": 8}
+    assert compare_with_masks(workspace, run, masks).accuracy > 0.95
+    names = workspace.runs.cluster_names(run.id, "segment")
+    [(before, _)], [(now, name)] = workspace.runs.cluster_names(old.id, "segment").items(), names.items()
+    labels = np.asarray(run.array("segment_labels"))
+    old_labels = np.asarray(old.array("segment_labels"))
+    assert name == "sand" and (labels[: len(old_labels)][old_labels == before] == now).mean() > 0.95
+    assert (labels >= 0).all() and len(labels) == run.summary["segments"]
+    [text] = content(TopicsView(Session(AppState(workspace), "topics", person="Ann"), run=run.id))["added"]
+    assert text.startswith("Added 8 images of second. Topics: ")
+    with pytest.raises(BadInput, match="has all described images already"):
+        command(workspace, "segment", "--add")
+
+
+def test_an_extended_segmentation_is_that_of_the_whole_stream(two_dives):
+    """Added images are further rounds of the same stream: the same rows in the same rounds give the same topics."""
+    workspace, _ = two_dives
+    [old] = workspace.runs.all()
+    run = workspace.runs.get(command(workspace, "segment", "--add")["run"])
+    features = workspace.features.open("colour-segments")
+    rows, documents = np.asarray(features.X, float), features.image_of_row
+    first = int(old.summary["segments"])
+    epoch = old.provenance["parameters"]["epoch"]
+    stream = MemoryBoundedTopicModel(epoch=epoch, **old.parameters)
+    stream.fit(rows[:first], groups=documents[:first])
+    stream.partial_fit(rows[first:], groups=documents[first:])
+    np.testing.assert_array_equal(stream.segment_documents(rows, documents).labels, run.array("segment_labels"))
+
+
+def test_a_segmentation_without_its_memory_cannot_take_images(two_dives):
+    workspace, _ = two_dives
+    [old] = workspace.runs.all()
+    arrays = {name: np.asarray(value) for name, value in old.arrays().items() if not name.startswith("memory")}
+    arrays["model"] = old.arrays()["model"]
+    new = NewRun("early", old.model, old.features, old.parameters, old.provenance, old.summary)
+    workspace.runs.add(new, arrays)
+    with pytest.raises(BadInput, match="without the memory of its topics"):
+        command(workspace, "segment", "--add")
 
 
 @pytest.mark.parametrize("count", [1, 2])
