@@ -6,6 +6,8 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from benthoscope.app.api.common import Integer, State, not_found
+from benthoscope.app.session.cache import IMAGES, LABELS, RUNS
+from benthoscope.engine.jobs.cluster.discovered_objects import discovered_objects, recognition_text
 from benthoscope.engine.jobs.cluster.exemplars import read_exemplars
 from benthoscope.engine.jobs.cluster.levels import splits
 from benthoscope.engine.workspace import Run
@@ -60,6 +62,21 @@ def exemplars(run_id: Integer, app: State) -> list[dict[str, Any]]:
     if table is None:
         raise not_found(f"run {run_id}", "has no exemplars yet", "queue a job of the kind 'exemplars'")
     return [{"cluster": number, "images": row[row >= 0].tolist()} for number, row in enumerate(table)]
+
+
+@router.get("/runs/{run_id}/recognition")
+def recognition(run_id: Integer, app: State) -> dict[str, Any]:
+    """The clusters of a run of whole images, the largest first, with the names that labels give them.
+
+    A cluster is named after its five most probable labelled images. `accuracy` is the share of the `tested` other
+    labelled images whose cluster has their name; it is null without any. `text` says so in a sentence.
+    """
+    stored = app.workspace.runs.get(run_id)
+    objects, result = app.cached(
+        ("recognition", run_id), lambda: discovered_objects(app.workspace, stored), (IMAGES, LABELS, RUNS)
+    )
+    facts = {"tested": result.tested, "accuracy": result.accuracy}
+    return {"objects": [vars(each) for each in objects], **facts, "text": recognition_text(facts)}
 
 
 @router.get("/runs/{run_id}/arrays/{name}", response_class=Response)

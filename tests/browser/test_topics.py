@@ -3,6 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
+from benthoscope.engine.jobs import run_now
 from tests.browser.conftest import start_server
 from tests.browser.test_screens import CHECKS
 from tests.segmented_reef import add_image, add_topics, made
@@ -51,6 +52,20 @@ def test_topics_are_found_by_a_job_and_new_images_added(opened, reef):
     page.get_by_text("Added 1 image of east. Kinds of patches in use:").wait_for()
     page.get_by_text("3 topics of 100 patches in 25 images").wait_for()
     expect(page.get_by_role("button", name="Add 1 image")).to_have_count(0)
+
+
+def test_an_image_of_a_new_dive_is_added_to_a_joint_segmentation(opened, reef):
+    request = {"model": "mbtm-segments", "segments": "segments", "name": "grounds"}
+    assert run_now(reef.workspace, "cluster", request).state == "done"
+    add_image(reef, "east", described=True)
+    page = opened()
+    page.get_by_text("segments in 24 images").wait_for()
+    page.get_by_role("button", name="Add 1 image").click()
+    dialog = page.get_by_role("dialog").filter(has_text="new kinds of regions become new topics")
+    dialog.get_by_text("for about 4 segments. You can cancel the job").wait_for()
+    dialog.get_by_role("button", name="Add images").click()
+    page.get_by_text("Added 1 image of east. Topics: 3 before, 3 now.").wait_for()
+    page.get_by_text("3 topics of 100 segments in 25 images").wait_for()
 
 
 def test_topics_are_named_seen_over_an_image_and_searched(opened, reef):

@@ -85,6 +85,7 @@ class RunsView(param.Parameterized):
             "shown": details(self.session, shown) if shown else None,
             "comparison": self._comparison(shown, runs),
             "sweeps": sweeps(runs),
+            "version": self.session.app.images_version,
             "deleted": [row(run) for run in reversed(self.session.workspace.runs.all(deleted=True))],
         }
 
@@ -219,6 +220,7 @@ def details(session: Session, run: Run) -> dict[str, Any]:
         "bound": run.summary.get("lower_bound"),
         "converged": run.summary.get("converged"),
         "limits": limit_sentences(run, FIELDS),
+        "has_names": run.is_stored and "probability" in run.arrays(),
         "has_trace": len(provenance.get("trace") or []) > 1,
         "parameters": plain(provenance.get("parameters") or run.parameters),
         "provenance": plain(

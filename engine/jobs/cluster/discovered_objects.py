@@ -7,6 +7,7 @@ import numpy as np
 
 from benthoscope.engine.analysis import Recognition, most_probable, recognise
 from benthoscope.engine.analysis.recognition import NAMED_FROM
+from benthoscope.engine.problems import fail
 from benthoscope.engine.workspace import Run, Workspace
 
 
@@ -21,29 +22,32 @@ class DiscoveredObject:
 
 def discovered_objects(workspace: Workspace, run: Run) -> tuple[list[DiscoveredObject], Recognition]:
     """Return the clusters of a run of whole images, the largest first, and how well their names recognise the labelled
-    images."""
+    images. Raises for runs whose images have no probability of their cluster."""
+    if "probability" not in run.arrays():
+        raise fail(f"run {run.name}", "has no probabilities of its images", "choose a run of `benthoscope discover`")
     ids, clusters, probability = (np.asarray(run.array(name)) for name in ("image_ids", "labels", "probability"))
-    columns = workspace.library.columns("id", "path")
-    paths = dict(zip(columns["id"].tolist(), columns["path"].tolist(), strict=True))
     term_ids = _terms_of(workspace, ids)
     distinct, known = np.unique(term_ids, return_inverse=True)
     count = int(run.summary["clusters"])
     recognition = recognise(clusters, probability, np.where(term_ids >= 0, known, -1), count)
     names = [workspace.vocabularies.term(int(term)).name if term >= 0 else "" for term in distinct]
-    objects = []
-    for cluster in np.argsort(-np.bincount(clusters, minlength=count), kind="stable").tolist():
-        members = np.flatnonzero(clusters == cluster)
-        examples = ids[most_probable(members, probability[members], NAMED_FROM)].tolist()
-        label = int(recognition.name_of_cluster[cluster])
-        objects.append(
-            DiscoveredObject(
-                cluster,
-                len(members),
-                names[label] if label >= 0 else "",
-                examples,
-                [str(paths[number]) for number in examples if number in paths],
-            )
+    order = np.argsort(-np.bincount(clusters, minlength=count), kind="stable").tolist()
+    members = {cluster: np.flatnonzero(clusters == cluster) for cluster in order}
+    examples = {
+        cluster: ids[most_probable(rows, probability[rows], NAMED_FROM)].tolist() for cluster, rows in members.items()
+    }
+    paths = {image.id: image.path for image in workspace.library.images(sum(examples.values(), []))}
+    labels = {cluster: int(recognition.name_of_cluster[cluster]) for cluster in order}
+    objects = [
+        DiscoveredObject(
+            cluster,
+            len(members[cluster]),
+            names[labels[cluster]] if labels[cluster] >= 0 else "",
+            examples[cluster],
+            [paths[number] for number in examples[cluster] if number in paths],
         )
+        for cluster in order
+    ]
     return objects, recognition
 
 

@@ -4,10 +4,15 @@ import json
 
 import numpy as np
 import pytest
+from fastapi.testclient import TestClient
 from PIL import Image, ImageDraw
 from typer.testing import CliRunner
 
 from benthoscope.app.cli import app
+from benthoscope.app.pages.runs.page import details
+from benthoscope.app.server.application import ServerSettings, create_app
+from benthoscope.app.session.app_state import AppState
+from benthoscope.app.session.session import Session
 from benthoscope.engine.jobs import run_now
 from benthoscope.engine.jobs.cluster.discovered_objects import discovered_objects, recognition_text
 from benthoscope.engine.metrics import confusion
@@ -79,6 +84,12 @@ def test_objects_named_from_five_images_recognise_the_others(workspace):
     shown = command(workspace, "--run", "named")
     assert shown["recognition"]["accuracy"] == recognition.accuracy
     assert "get the right name" in recognition_text(shown["recognition"])
+    application = create_app(workspace, ServerSettings(token=""))
+    with TestClient(application, base_url="http://127.0.0.1") as client:
+        answer = client.get(f"/api/v1/runs/{run.id}/recognition").json()
+    assert answer["accuracy"] == recognition.accuracy and answer["text"] == recognition_text(shown["recognition"])
+    assert [each["examples"] for each in answer["objects"]] == [each["examples"] for each in shown["objects"]]
+    assert details(Session(AppState(workspace), "runs", person="Ann"), run)["has_names"]
 
 
 def test_uniform_images_are_refused_with_a_remedy(tmp_path):

@@ -1,6 +1,7 @@
 // The Runs page: running jobs, the list of runs, one run in detail, a comparison of two, and a plot of widths.
 
 import {ask, h, icon, redraw} from "../../core/element.js"
+import {thumbnail} from "../../core/image_set_codec.js"
 import {plotShelf} from "../../shared/plot_frame.js"
 import {count, progress, short} from "../../core/format.js"
 import {followJobs} from "../../core/job_list.js"
@@ -27,7 +28,7 @@ export function render({model}) {
         h("a", {class: "button main", href: "/library"}, "Go to Library")), gone(content))
       return
     }
-    redraw(body, comparison(content.comparison, send, plots), sweep(content.sweeps, send, plots), details(content.shown, plots), gone(content))
+    redraw(body, comparison(content.comparison, send, plots), sweep(content.sweeps, send, plots), details(content.shown, plots, content.version), gone(content))
     plots.prune()
   }
 
@@ -68,7 +69,7 @@ function card(job, plots) {
     job.figures.sizes?.length ? plot("cluster-sizes", "Sizes of the clusters so far") : null) : null)
 }
 
-function details(run, plots) {
+function details(run, plots, version) {
   const query = {run: run.id}
   const sizes = plots.frame("cluster-sizes", {query, label: `Cluster sizes of ${run.name}`})
   const training = run.has_trace ? [plots.frame("lower-bound", {query, label: `Lower bound during the fit of ${run.name}`, height: 240}), plots.frame("cluster-count", {query, label: `Clusters during the fit of ${run.name}`, height: 240})] : []
@@ -79,7 +80,29 @@ function details(run, plots) {
   ...run.limits.map((sentence) => h("p", {class: "limit"}, sentence)),
   run.levels.length ? h("p", {}, "Levels: ", run.levels.map(([level, number, clusters]) => h("a", {class: "follow", href: `/explore?run=${number}`}, `${level}, ${count(clusters)} clusters`))) : null,
   h("div", {class: "plots"}, sizes, training), training.length ? null : h("p", {class: "soft"}, "No training log"),
+  run.has_names ? recognition(run, version) : null,
   h("div", {class: "halves"}, h("div", {}, h("h3", {}, "Parameters"), pairs(run.parameters)), h("div", {}, h("h3", {}, "Reproducibility"), pairs(run.provenance))))
+}
+
+const unfolded = new Set() // runs whose names are shown: they stay open when the page is drawn again
+
+// The names that labels give to the clusters of a run. They are fetched when somebody opens this part.
+function recognition(run, version) {
+  const body = h("div", {class: "names"})
+  const row = ({cluster, name, images, example_ids: examples}) => h("tr", {}, h("th", {scope: "row"},
+    h("a", {class: "plain", href: `/explore?run=${run.id}&cluster=${cluster}`}, name ? `${name} ${cluster}` : `Cluster ${cluster}`)),
+  h("td", {class: "number"}, count(images)), h("td", {}, examples.map((id) => h("img", {src: thumbnail(id, 128, version), alt: "", width: 64, height: 48, loading: "lazy"}))))
+  const show = async () => {
+    const {objects, text} = await ask(`/api/v1/runs/${run.id}/recognition`)
+    redraw(body, h("p", {}, text), h("div", {class: "scroll"}, h("table", {}, h("thead", {}, h("tr", {}, ["Name", "Images", "Typical images"].map((word) => h("th", {scope: "col"}, word)))), h("tbody", {}, objects.map(row)))))
+  }
+  const fold = h("details", {class: "recognition", open: unfolded.has(run.id)}, h("summary", {}, "Names from labels"), body)
+  fold.addEventListener("toggle", () => {
+    if (fold.open) unfolded.add(run.id)
+    else unfolded.delete(run.id)
+    if (fold.open) show().catch((error) => redraw(body, h("p", {class: "limit", role: "alert"}, error.message)))
+  })
+  return fold
 }
 
 function comparison(result, send, plots) {
