@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from benthoscope.app.data.labels import all_terms
+from benthoscope.app.data.live.growing_columns import GrowingColumns
 from benthoscope.app.session.app_state import AppState
 from benthoscope.app.session.cache import LABELS, LIVE
-from benthoscope.engine.jobs.live.clusters import EditedClusters, LearnedClusters, edited_clusters, learned_clusters
+from benthoscope.engine.jobs.live.clusters import EditedClusters, edited_clusters, learned_clusters
 from benthoscope.engine.problems import fail
 from benthoscope.engine.workspace.live_dives import LiveDive, LiveRound
 from benthoscope.plots.colours import distinct
@@ -74,17 +75,9 @@ def live_state(app: AppState, dive_id: int) -> LiveState:
 def _state(app: AppState, dive_id: int) -> LiveState:
     store = app.workspace.live
     dive = store.get(dive_id)
-    columns = store.columns(dive_id)
-    learned = _learned(app, dive, columns)
-    clusters = edited_clusters(app.workspace, dive, learned)
+    columns = app.cached(("live columns", dive_id), lambda: GrowingColumns(store, dive_id), ()).read()
+    clusters = edited_clusters(app.workspace, dive, learned_clusters(app.workspace, dive, columns))
     return LiveState(dive, columns, store.rounds(dive_id), clusters, _label_names(app, clusters))
-
-
-def _learned(app: AppState, dive: LiveDive, columns: Mapping[str, np.ndarray]) -> LearnedClusters:
-    """Return the clusters of the images that `columns` has; more may have arrived in the meantime."""
-    learned = learned_clusters(app.workspace, dive)
-    count = len(columns["id"])
-    return LearnedClusters(learned.image_ids[:count], learned.clusters[:count])
 
 
 def _label_names(app: AppState, clusters: EditedClusters) -> dict[str, tuple[str, float]]:

@@ -47,13 +47,15 @@ class EditedClusters:
         return {key: int(count) for key, count in zip(self.keys, counts, strict=True)}
 
 
-def learned_clusters(workspace: Workspace, dive: LiveDive) -> LearnedClusters:
+def learned_clusters(
+    workspace: Workspace, dive: LiveDive, columns: Mapping[str, np.ndarray] | None = None
+) -> LearnedClusters:
     """Return the cluster that each image has now. An image follows its summary in the memory of the learner; an image
-    that waits has the cluster it was assigned to."""
+    that waits has the cluster it was assigned to. Without `columns`, all images of the dive are read."""
     from benthoscope.engine.jobs.live.learner import LEARNER  # slow to import
     from benthoscope.engine.streaming import MemoryBoundedVDP
 
-    columns = workspace.live.columns(dive.id)
+    columns = workspace.live.columns(dive.id) if columns is None else columns
     clusters = columns["cluster"].copy()
     learned = np.flatnonzero(columns["learned_in"] > 0)
     order = learned[np.lexsort((columns["id"][learned], columns["learned_in"][learned]))]  # as they were learned
