@@ -36,7 +36,8 @@ def discovered_objects(workspace: Workspace, run: Run) -> tuple[list[DiscoveredO
     examples = {
         cluster: ids[most_probable(rows, probability[rows], NAMED_FROM)].tolist() for cluster, rows in members.items()
     }
-    paths = {image.id: image.path for image in workspace.library.images(sum(examples.values(), []))}
+    shown = workspace.library.images(number for each in examples.values() for number in each)
+    paths = {image.id: image.path for image in shown}
     labels = {cluster: int(recognition.name_of_cluster[cluster]) for cluster in order}
     objects = [
         DiscoveredObject(

@@ -223,9 +223,7 @@ class SegmentationStream:
         return {number_now[before[topic]]: name for topic, name in names.items() if before[topic] in number_now}
 
 
-EXTENSIONS: Mapping[str, Extension] = dict(
-    zip(EXTENDABLE_MODELS, (InfiniteWords(), SegmentationStream()), strict=True)
-)
+EXTENSIONS: Mapping[str, Extension] = dict(zip(EXTENDABLE_MODELS, (InfiniteWords(), SegmentationStream()), strict=True))
 
 
 def extendable_run(workspace: Workspace, run: int | None) -> Run:
