@@ -77,7 +77,8 @@ class _StoredDive:
         self.learner = LiveLearner(self.store.working_folder(self.dive.id), self.settings)
         with self.workspace.features.writer("deep", width=WIDTH, extractor={}):
             pass
-        self.delays = np.full(IMAGES // PER_SECOND, np.nan)  # arrays of their final size: lists would grow with the dive
+        # arrays of their final size: lists would grow with the dive
+        self.delays = np.full(IMAGES // PER_SECOND, np.nan)
         self.memory = np.full(IMAGES // PER_SECOND, np.nan)  # MB after each second of the dive
         self.rounds: list[tuple[int, float]] = []  # (images, CPU seconds)
         self.process = psutil.Process()

@@ -25,6 +25,7 @@ from sklearn.decomposition import PCA
 from benthoscope.engine.metrics import v_measure
 from benthoscope.engine.streaming import BudgetWarning, MemoryBoundedTopicModel, MemoryBoundedVDP
 from benthoscope.engine.streaming.gathering import parts_of
+from tests.benchmarks.batch_of_stream import BatchFit, from_stream, from_too_many
 from tests.benchmarks.grouped_rows import PEAK, PROJECT, Files, fitted, written
 from tests.benchmarks.measure import Cost, Table, measure
 from tests.streams import gaussian_stream
@@ -32,6 +33,7 @@ from tests.streams import gaussian_stream
 ROWS = int(os.environ.get("STREAM_ROWS", 10_000_000))
 DIVE_IMAGES, DIVE_WIDTH, DIVE_BATCH = 86_400, 32, 2  # 12 hours at two images a second
 FRAMES, PIXELS = 435, 32_000
+MOST_NAMED = 100  # clusters that a person names, as in the source
 FROM_FILE = """
 import json, resource, sys
 from pathlib import Path
@@ -65,8 +67,9 @@ def _warm() -> None:
     MemoryBoundedTopicModel(memory=50, epoch=100).partial_fit(rows, groups=np.arange(600) // 50)
 
 
-def streamed(rows: np.ndarray, memory: int, epoch: int) -> MemoryBoundedVDP:
-    return MemoryBoundedVDP(memory=memory, epoch=epoch, horizon=len(rows), lineage=False).partial_fit(rows)
+def streamed(rows: np.ndarray, memory: int, epoch: int, most: int | None = None) -> MemoryBoundedVDP:
+    model = MemoryBoundedVDP(memory=memory, epoch=epoch, horizon=len(rows), lineage=False, max_clusters=most)
+    return model.partial_fit(rows)
 
 
 def _against_all_rows() -> Table:
@@ -203,16 +206,29 @@ def _digits() -> Table:
         train_labels, test_labels = data["y_train"], data["y_test"]
     axes = PCA(50, random_state=0).fit(train)
     X, held_out = axes.transform(train), axes.transform(test)
-    batch, batch_cost = measure(lambda: streamed(X, 10 * len(X), len(X)))
-    model, cost = measure(lambda: streamed(X, 3000, 3000))
+    model, cost = measure(lambda: streamed(X, 3000, 3000, MOST_NAMED))
+    fits: dict[str, Callable[[], BatchFit]] = {
+        f"all rows, from {MOST_NAMED} clusters of k-means": lambda: from_too_many(model, X, MOST_NAMED),
+        "all rows, from the clusters of the stream": lambda: from_stream(model, X),
+    }
+    batches = {name: measure(fit) for name, fit in fits.items()}
+    best = max((fit for fit, _ in batches.values()), key=lambda fit: fit.lower_bound_)
     rows = []
-    for name, each, spent in (("stream", model, cost), ("all rows", batch, batch_cost)):
+    for name, (each, spent) in {"stream": (model, cost), **batches}.items():
         votes = np.zeros((each.n_clusters_, 10))
         np.add.at(votes, (each.predict(X), train_labels), 1)
         accuracy = (votes.argmax(1)[each.predict(held_out)] == test_labels).mean()
-        ratio = 1 - (batch.lower_bound_ - each.lower_bound_) / abs(batch.lower_bound_)
-        rows.append([name, each.n_clusters_, f"{ratio:.4f}", f"{accuracy:.4f}", spent.cpu])
-    return Table(title, ["fit", "K", "bound ratio", "accuracy of named clusters", "CPU s"], rows)
+        gap = best.lower_bound_ - each.lower_bound_
+        ratio = 1 - gap / abs(best.lower_bound_)
+        rows.append(
+            [name, each.n_clusters_, f"{ratio:.4f}", f"{gap / len(X):.3f}", f"{accuracy:.4f}", f"{spent.cpu:.1f}"]
+        )
+    columns = ["fit", "K", "bound ratio", "gap, nats a row", "accuracy of named clusters", "CPU s"]
+    notes = [
+        "The bound ratio is relative to the best fit of all rows. Each cluster is named after its most frequent digit "
+        "in the training rows; the accuracy is that of 10,000 other digits."
+    ]
+    return Table(title, columns, rows, notes)
 
 
 def _segmentation() -> Table:
