@@ -15,7 +15,7 @@ from benthoscope.engine.mixtures.model import Statistics
 from benthoscope.engine.streaming import MemoryBoundedVDP
 from benthoscope.engine.streaming.units import UnitRows, Units
 
-RULE = StoppingRule(1e-5, 150)  # nats per row, iterations
+RULE = StoppingRule(1e-4, 40)  # nats per row, iterations between two removals of empty clusters
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,6 +28,7 @@ from benthoscope.engine.streaming.gathering import parts_of
 from tests.benchmarks.batch_of_stream import BatchFit, from_stream, from_too_many
 from tests.benchmarks.grouped_rows import PEAK, PROJECT, Files, fitted, written
 from tests.benchmarks.measure import Cost, Table, measure
+from tests.benchmarks.particle_filter import filtered, predicted
 from tests.streams import gaussian_stream
 
 ROWS = int(os.environ.get("STREAM_ROWS", 10_000_000))
@@ -122,6 +123,7 @@ def _peers() -> Table:
     fits: dict[str, Callable[[], np.ndarray]] = {
         "MemoryBoundedVDP, memory 500": lambda: streamed(X, 500, 500).predict(held_out),
         "MiniBatchKMeans, K = 20": lambda: MiniBatchKMeans(20, random_state=0).fit(X).predict(held_out),
+        "particle filter, 100 particles": lambda: predicted(held_out, *filtered(X, 100)),
         "Birch, K = 20": lambda: Birch(n_clusters=20, threshold=2.0).fit(X).predict(held_out),
     }
     if importlib.util.find_spec("river"):
@@ -208,8 +210,8 @@ def _digits() -> Table:
     X, held_out = axes.transform(train), axes.transform(test)
     model, cost = measure(lambda: streamed(X, 3000, 3000, MOST_NAMED))
     fits: dict[str, Callable[[], BatchFit]] = {
-        f"all rows, from {MOST_NAMED} clusters of k-means": lambda: from_too_many(model, X, MOST_NAMED),
         "all rows, from the clusters of the stream": lambda: from_stream(model, X),
+        f"all rows, from {MOST_NAMED} clusters of k-means": lambda: from_too_many(model, X, MOST_NAMED),
     }
     batches = {name: measure(fit) for name, fit in fits.items()}
     best = max((fit for fit, _ in batches.values()), key=lambda fit: fit.lower_bound_)

@@ -94,7 +94,7 @@ function recognition(run, version) {
   h("td", {class: "number"}, count(images)), h("td", {}, examples.map((id) => h("img", {src: thumbnail(id, 128, version), alt: "", width: 64, height: 48, loading: "lazy"}))))
   const show = async () => {
     const {objects, text} = await ask(`/api/v1/runs/${run.id}/recognition`)
-    redraw(body, h("p", {}, text), h("div", {class: "scroll"}, h("table", {}, h("thead", {}, h("tr", {}, ["Name", "Images", "Typical images"].map((word) => h("th", {scope: "col"}, word)))), h("tbody", {}, objects.map(row)))))
+    redraw(body, h("p", {}, text), h("div", {class: "scroll"}, h("table", {}, h("thead", {}, h("tr", {}, ["Name", "Images", "Typical images"].map((word) => h("th", {scope: "col", class: word === "Images" ? "number" : ""}, word)))), h("tbody", {}, objects.map(row)))))
   }
   const fold = h("details", {class: "recognition", open: unfolded.has(run.id)}, h("summary", {}, "Names from labels"), body)
   fold.addEventListener("toggle", () => {
