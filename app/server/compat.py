@@ -32,7 +32,14 @@ from tornado.web import HTTPError
 
 from benthoscope.app.components.base import module_url
 
-UNUSED_FILES = frozenset({"material-icons.css", "luxon.min.js", "bokeh-gl.min.js"})  # dates in tables; plots by WebGL
+UNUSED_FILES = frozenset(
+    {
+        "material-icons.css",
+        "luxon.min.js",  # dates in tables
+        "bokeh-gl.min.js",  # plots by WebGL
+        "es-module-shims.min.js",  # assets/js/core/panel_gaps.js imports modules without it
+    }
+)
 TABLE_FILES = frozenset({"tabulator.min.js", "tabulator_materialize.min.css"})
 REMEMBERED_FILES = 32  # lists: one for each type of file and number of loaded modules
 log = logging.getLogger(__name__)

@@ -5,6 +5,10 @@
 // which the browser compiles again on every page. The browser imports our modules itself, because this module is its own.
 window.importModule = (url) => import(url)
 
+// For its own modules as well: the library reads 1.4 MB of Material's code on every page, which takes as long as drawing a
+// plot. app/server/compat.py leaves the library out. Panel passes addresses that are relative to the page.
+window.importShim = (url) => import(new URL(url, document.baseURI).href)
+
 // A table whose size has changed is drawn again when its cells and styles are ready. Panel asks whether they are as often as
 // it can, which keeps a core busy while a page opens. Once in a frame is enough.
 const isReady = (table) => table.container !== null && !table._initializing && !table._is_scrolling && !table.is_drawing && !table._has_active_editor() && [...table._initialized_stylesheets.values()].every(Boolean)

@@ -220,11 +220,12 @@ def test_upstream_still_lists_fonts_of_other_alphabets_without_their_letters():
     assert "unicode-range" not in greek
 
 
-def test_pages_without_a_table_leave_out_the_library_of_tables(monkeypatch):
+def test_pages_leave_out_the_import_library_and_without_a_table_the_library_of_tables(monkeypatch):
     monkeypatch.setattr(Resources, "adjust_paths", inspect.unwrap(Resources.adjust_paths))
     leave_out_unused_files()
     library = "static/extensions/panel/bundled/datatabulator/tabulator-tables@6.4.0/dist/js/tabulator.min.js"
-    files = ["static/js/bokeh.min.js?v=1", "static/js/bokeh-gl.min.js?v=1", library]
+    shims = "static/extensions/panel/bundled/reactiveesm/es-module-shims@%5E1.10.0/dist/es-module-shims.min.js"
+    files = ["static/js/bokeh.min.js?v=1", "static/js/bokeh-gl.min.js?v=1", shims, library]
 
     def files_of(root):
         document = Document()
