@@ -14,6 +14,7 @@ from benthoscope.app import api as rest
 from benthoscope.app.api.common import add_failures
 from benthoscope.app.pages.registry import PAGES
 from benthoscope.app.server.access import LOOPBACK, Door, Guard, SecurityHeaders, cookie_name, new_token, origin
+from benthoscope.app.server.compression import CompressedFiles
 from benthoscope.app.server.panel_mount import mount_pages
 from benthoscope.app.session.app_state import AppState
 from benthoscope.engine.jobs import JobRunner
@@ -88,6 +89,7 @@ def create_app(workspace: Workspace, settings: ServerSettings | None = None) -> 
     add_failures(api)
     rest.include(api)
     mount_pages(api, state, threads=settings.threads, secret=new_token().encode(), linger=settings.linger)
+    api.add_middleware(CompressedFiles)
     api.add_middleware(Guard, door=door(settings), cookie=cookie_name(workspace.identity.id))
     return api
 

@@ -186,6 +186,24 @@ def test_assets_lead_nowhere_else(ask, path):
     assert ask(f"/assets/x/{path}").status_code == 404
 
 
+@pytest.mark.parametrize("path", ["/assets/abc/js/core/element.js", "/static/js/bokeh-tables.min.js"])
+def test_scripts_are_sent_compressed_to_browsers_that_accept_it(ask, path):
+    plain = ask(path, headers={"accept-encoding": "identity"})
+    for _ in range(2):  # the second answer comes from memory
+        packed = ask(path, headers={"accept-encoding": "gzip"})
+        assert packed.headers["content-encoding"] == "gzip"
+        assert "accept-encoding" in packed.headers["vary"].lower()
+        assert int(packed.headers["content-length"]) < len(plain.content) / 2
+        assert packed.content == plain.content
+    same = ask(path, headers={"accept-encoding": "gzip", "if-none-match": packed.headers["etag"]})
+    assert same.status_code in (200, 304)
+    assert "content-encoding" not in plain.headers
+
+
+def test_answers_with_data_of_the_workspace_are_not_compressed(ask):
+    assert "content-encoding" not in ask("/api/v1/images", headers={"accept-encoding": "gzip"}).headers
+
+
 def test_assets_are_kept_for_ever(ask):
     answer = ask("/assets/abc/css/look.css")
     assert answer.status_code == 200 and "immutable" in answer.headers["cache-control"]
