@@ -13,6 +13,9 @@ const STEPS = {ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, 1], ArrowDow
 
 const look = () => (document.documentElement.dataset.look === "dark" ? "dark" : "light")
 const idle = window.requestIdleCallback ?? ((act) => setTimeout(act, 50))
+const frame = () => new Promise(requestAnimationFrame)
+// The page is painted and answers keys before the server is asked for plots.
+const painted = frame().then(frame).then(() => new Promise((resolve) => idle(resolve, {timeout: 1000})))
 
 export function address(name, query, more = {}) {
   const given = Object.entries({...query, ...more}).filter(([, value]) => value !== null && value !== undefined && value !== false)
@@ -98,7 +101,7 @@ class PlotFrame {
 
   seen(inView) {
     this.inView = inView
-    if (inView && this.stale) idle(() => this.draw())
+    if (inView && this.stale) painted.then(() => idle(() => this.draw()))
   }
 
   // Draws the plot again now, or when it is in view. The page may be about to put its element into another place.
