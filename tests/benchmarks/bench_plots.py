@@ -1,17 +1,19 @@
 """Pages with plots: what a browser loads, and the CPU time of browser and server until the page is there and complete.
 
-CPU time is compared, because it does not grow when other programs run. With BENTHOSCOPE_TREE, a folder that contains
-another version of the package `benthoscope`, that version is measured with the same workspace.
+CPU time is compared, because it grows little when other programs run. With BENTHOSCOPE_TREE, the folder of another
+checkout, both versions are measured in turn. The other version makes the workspace with its own module
+`tests/sample_workspace.py`. If it lacks that file, BENTHOSCOPE_TREE_WORKSPACE is a workspace that it can open.
 """
 
 import contextlib
 import os
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
@@ -22,12 +24,12 @@ from playwright.sync_api import Page, sync_playwright
 
 from tests.benchmarks.measure import Table
 from tests.browser.conftest import CHROMIUM, FLAGS, LAPTOP
-from tests.sample_workspace import build
 
-TREE = "BENTHOSCOPE_TREE"
+TREE, TREE_WORKSPACE = "BENTHOSCOPE_TREE", "BENTHOSCOPE_TREE_WORKSPACE"
 PAGES = ("learn", "runs", "labels?part=cover", "dive?dive=2")
-REPEATS = 2
-SERVE = "import sys; from benthoscope.app.cli import main; sys.argv[0] = 'benthoscope'; main()"
+REPEATS = 3
+SERVE = "import sys; from {}.cli import main; sys.argv[0] = 'benthoscope'; main()"
+BUILD = "import pathlib, sys; from tests.sample_workspace import build; print(build(pathlib.Path(sys.argv[1])))"
 KEYS = re.compile("Keyboard shortcuts|Keyboard map")  # the second is the name in older versions
 SKELETONS = ".plot-frame .stage.waiting"
 LONGEST = 60_000  # milliseconds
@@ -44,42 +46,114 @@ class Load:
     server: float
 
 
+@dataclass(frozen=True)
+class Version:
+    """A checkout, the folder from which Python imports its package, and its module `app`."""
+
+    name: str
+    root: Path
+    imports: Path
+    app: str
+
+    @property
+    def environment(self) -> dict[str, str]:
+        path = os.pathsep.join(map(str, (self.imports, self.root)))
+        return {**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONPATH": path}
+
+    def workspace(self, folder: Path) -> Path:
+        if not (self.root / "tests" / "sample_workspace.py").exists():
+            return Path(os.environ[TREE_WORKSPACE])
+        folder.mkdir()
+        command = [sys.executable, "-c", BUILD, str(folder)]
+        done = subprocess.run(command, env=self.environment, cwd=folder, check=True, capture_output=True, text=True)
+        return Path(done.stdout.splitlines()[-1])
+
+
+@dataclass(frozen=True)
+class Running:
+    process: psutil.Process
+    address: str  # with its token
+
+
 def tables() -> Iterator[Table]:
-    with tempfile.TemporaryDirectory() as name, _server(build(Path(name))) as (process, address):
-        rows = [(page, *astuple(load)) for page, load in _loads(process, address)]
-    columns = ("page", "plots kB", "all kB", "browser CPU s, first", "browser CPU s, complete", "server CPU s")
+    with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
+        versions = list(_versions(Path(name)))
+        running = {
+            version.name: stack.enter_context(_server(version, Path(name) / f"workspace-{number}"))
+            for number, version in enumerate(versions)
+        }
+        rows = [(page, version, *_summary(loads)) for page, version, loads in _loads(running)]
+    first = "browser CPU s, first"
+    columns = (
+        "page",
+        "version",
+        "plots kB",
+        "all kB",
+        first,
+        f"{first}, median",
+        "browser CPU s, complete",
+        "server CPU s",
+    )
     notes = (
         f"sample campaign; an empty browser cache, the best of {REPEATS} after one load that is not counted",
         "first: until the page answers keys; complete: until the plots in view are drawn and the network is idle",
     )
-    yield Table(f"Pages with plots, {os.environ.get(TREE, 'this version')}", columns, rows, notes)
+    yield Table("Pages with plots", columns, rows, notes)
+
+
+def _versions(folder: Path) -> Iterator[Version]:
+    own = Path(__file__).parents[2]
+    for name, root in {"this": own, "other": Path(os.environ.get(TREE, own)).absolute()}.items():
+        if name == "other" and root == own:
+            continue
+        if not (root / "app" / "package").exists():  # before the code was one package
+            yield Version(name, root, root, "app")
+            continue
+        imports = folder / name
+        package = imports / "benthoscope"
+        package.mkdir(parents=True)
+        parts = [root / part for part in ("app", "assets", "engine", "sample_data", "app/plots")]
+        for path in (*filter(Path.exists, parts), *(root / "app" / "package").glob("*.py")):
+            (package / path.name).symlink_to(path)
+        yield Version(name, root, imports, "benthoscope.app")
 
 
 @contextlib.contextmanager
-def _server(path: Path) -> Iterator[tuple[psutil.Process, str]]:
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    if TREE in os.environ:
-        environment["PYTHONPATH"] = os.environ[TREE]
-    command = [sys.executable, "-c", SERVE, "serve", str(path), "--no-browser", "--no-jobs"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, cwd=path.parent) as process:
+def _server(version: Version, folder: Path) -> Iterator[Running]:
+    path = version.workspace(folder)
+    command = [sys.executable, "-c", SERVE.format(version.app), "serve", str(path), "--no-browser", "--no-jobs"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env=version.environment, cwd=path.parent
+    ) as process:
         try:
             assert process.stdout is not None
             match = next(filter(None, (re.search(r"http://\S+", line) for line in process.stdout)))
-            yield psutil.Process(process.pid), match.group()
+            yield Running(psutil.Process(process.pid), match.group())
         finally:
             process.terminate()
 
 
-def _loads(process: psutil.Process, address: str) -> Iterator[tuple[str, Load]]:
+def _loads(running: Mapping[str, Running]) -> Iterator[tuple[str, str, list[Load]]]:
+    """Pages of all versions in turn, so that they share the load of the machine."""
     browser = next(filter(None, map(shutil.which, CHROMIUM)))
-    base = f"http://{urlsplit(address).netloc}"
     with (
         sync_playwright() as playwright,
         contextlib.closing(playwright.chromium.launch(executable_path=browser, args=FLAGS)) as launched,
     ):
         for slug in PAGES:
-            loads = [_load(launched, process, address, f"{base}/{slug}") for _ in range(REPEATS + 1)][1:]
-            yield slug, Load(*(min(values) for values in zip(*map(astuple, loads), strict=True)))
+            loads: dict[str, list[Load]] = {name: [] for name in running}
+            for _ in range(REPEATS + 1):
+                for name, server in running.items():
+                    page = f"http://{urlsplit(server.address).netloc}/{slug}"
+                    loads[name].append(_load(launched, server.process, server.address, page))
+            for name, values in loads.items():
+                yield slug, name, values[1:]
+
+
+def _summary(loads: list[Load]) -> tuple[float, ...]:
+    """The least of each value, and the median of the first."""
+    plots, whole, first, complete, server = (min(values) for values in zip(*map(astuple, loads), strict=True))
+    return plots, whole, first, statistics.median(load.first for load in loads), complete, server
 
 
 def _load(browser: Any, process: psutil.Process, address: str, page_address: str) -> Load:
