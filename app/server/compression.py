@@ -1,6 +1,6 @@
 """Compressed scripts and style sheets: a page needs 5 MB of them, and a third of that with gzip.
 
-Answers that change with every request are left alone: a compressed page with a token in it could be guessed from its size.
+Answers that change with every request are left alone: the size of a compressed page would reveal parts of its token.
 """
 
 import gzip
