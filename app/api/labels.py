@@ -148,7 +148,7 @@ def create(new: TermText, app: State) -> dict[str, Any]:
     """The term of this name or path. It is created in the vocabulary "Labels" if it does not exist."""
     term = find_or_create_term(app.workspace.vocabularies, new.name)
     app.changed(LABELS)
-    return term_values(term)
+    return term_values(app, term)
 
 
 @router.post("/vocabularies/catami", status_code=201)

@@ -10,12 +10,11 @@ import numpy as np
 
 from benthoscope.app.data.clustered_images import Atlas, cluster_names, cluster_word, is_of_topics
 from benthoscope.app.data.group_words import group_words
-from benthoscope.app.data.labels import LabelledImages, all_terms, labelled
+from benthoscope.app.data.labels import LabelledImages, labelled, term_colours
 from benthoscope.app.data.measures import Measure, measure_named, measures
 from benthoscope.app.data.suggestions import suggested, suggestions
 from benthoscope.app.session.app_state import AppState
 from benthoscope.app.session.cache import IMAGES, LABELS, RUNS
-from benthoscope.engine.labelling.cover.evidence import CANNOT_TELL
 from benthoscope.plots.colours import GREY, distinct, ramp
 
 UNKNOWN = 65535  # the code of images that have none
@@ -137,17 +136,6 @@ def _by_suggestion(app: AppState, atlas: Atlas) -> Colouring:
     return Colouring("Suggestion", _codes(suggestion.term), in_use, tuple(f"{term.name}?" for term in suggestion.terms))
 
 
-def term_colours(app: AppState) -> dict[int, str]:
-    """The colour of every term of every vocabulary: its own, or one that does not depend on which labels are in use."""
-    return app.cached("term colours", lambda: _term_colours(app), LABELS)
-
-
-def _term_colours(app: AppState) -> dict[int, str]:
-    terms = sorted(all_terms(app).values(), key=lambda term: term.id)
-    own = {term.id: term.colour or colour for term, colour in zip(terms, distinct(len(terms)), strict=True)}
-    return own | {CANNOT_TELL: GREY}
-
-
 def group_colours(app: AppState) -> dict[int, str]:
     """{id of the dive or album: its colour}, on maps and in tables."""
     groups = [summary.group.id for summary in app.cached("dives", app.workspace.library.summaries, IMAGES)]
@@ -186,5 +174,4 @@ __all__ = [
     "colouring",
     "legend_entries",
     "number_colouring",
-    "term_colours",
 ]

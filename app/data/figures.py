@@ -9,11 +9,11 @@ import numpy as np
 
 from benthoscope import plots
 from benthoscope.app.data.clustered_images import Atlas, atlas_of, cluster_names, cluster_word, is_of_topics
-from benthoscope.app.data.colours import group_colours, term_colours
+from benthoscope.app.data.colours import group_colours
 from benthoscope.app.data.column_predictions import chosen_prediction, predictions_of_dive
 from benthoscope.app.data.crowd_results import plane, schools
 from benthoscope.app.data.group_words import group_words
-from benthoscope.app.data.labels import all_terms, standing_events
+from benthoscope.app.data.labels import all_terms, standing_events, term_colours
 from benthoscope.app.data.live.state import (
     LiveState,
     cluster_colours,

@@ -12,12 +12,14 @@ from benthoscope.app.session.app_state import AppState
 from benthoscope.app.session.cache import IMAGES, LABELS
 from benthoscope.engine.labelling.agreement import Conflict, conflicts
 from benthoscope.engine.labelling.audits.sample import audit_of
+from benthoscope.engine.labelling.cover.evidence import CANNOT_TELL
 from benthoscope.engine.labelling.terms import find_term
 from benthoscope.engine.term_path import joined, parted
 from benthoscope.engine.workspace.labels.events import Event, undone_numbers
 from benthoscope.engine.workspace.labels.parts import count_of, names_segments, parts_of
 from benthoscope.engine.workspace.labels.term_search import matches, search
 from benthoscope.engine.workspace.labels.vocabularies import Term
+from benthoscope.plots.colours import GREY, distinct
 
 
 @dataclass(frozen=True)
@@ -209,7 +211,7 @@ def look_up(app: AppState, typed: str, person: str = "") -> dict[str, Any]:
     exact = find_term(found_terms, (name,)) or find_term(found_terms, tuple(level.strip() for level in parted(name)))
     return {
         "text": typed,
-        "terms": [term_values(term) for term in found_terms],
+        "terms": [term_values(app, term) for term in found_terms],
         "exact": exact is not None,
         "alike": bool(found_terms) and not matches(found_terms[0], typed),
         "total": len(terms),
@@ -220,21 +222,32 @@ def ordered_terms(app: AppState) -> list[Term]:
     return app.cached("terms in order", app.workspace.vocabularies.all_terms, LABELS)
 
 
+def term_colours(app: AppState) -> dict[int, str]:
+    """The colour of every term of every vocabulary: its own, or one that does not depend on which labels are in use."""
+    return app.cached("term colours", lambda: _term_colours(app), LABELS)
+
+
+def _term_colours(app: AppState) -> dict[int, str]:
+    terms = sorted(all_terms(app).values(), key=lambda term: term.id)
+    own = {term.id: term.colour or colour for term, colour in zip(terms, distinct(len(terms)), strict=True)}
+    return own | {CANNOT_TELL: GREY}
+
+
 @overload
-def term_values(term: Term) -> dict[str, Any]: ...
+def term_values(app: AppState, term: Term) -> dict[str, Any]: ...
 @overload
-def term_values(term: None) -> None: ...
+def term_values(app: AppState, term: None) -> None: ...
 @overload
-def term_values(term: Term | None) -> dict[str, Any] | None: ...
-def term_values(term: Term | None) -> dict[str, Any] | None:
-    """A term as plain values for the browser."""
+def term_values(app: AppState, term: Term | None) -> dict[str, Any] | None: ...
+def term_values(app: AppState, term: Term | None) -> dict[str, Any] | None:
+    """A term as plain values for the browser, with the colour that it has everywhere."""
     if term is None:
         return None
     return {
         "id": term.id,
         "name": term.name,
         "path": joined(term.path),
-        "colour": term.colour or "",
+        "colour": term_colours(app).get(term.id, ""),
         "notes": str(term.details.get("notes", "")),
         "examples": list(term.details.get("examples", ())),
     }

@@ -37,7 +37,9 @@ def favourites(session: Session) -> list[dict[str, Any]]:
         return []
     terms = {term.id: term for term in ordered_terms(session.app)}
     chosen = session.workspace.favourites.of(person.id)
-    return [{"key": key, **term_values(terms[number])} for key, number in chosen.items() if number in terms]
+    return [
+        {"key": key, **term_values(session.app, terms[number])} for key, number in chosen.items() if number in terms
+    ]
 
 
 def press_favourite(workspace: Workspace, person_id: int, key: str, term_id: int | None) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from benthoscope.app.data.figures import MOST_TERMS
-from benthoscope.app.data.labels import describe_events, open_conflicts, standing_events
+from benthoscope.app.data.labels import describe_events, open_conflicts, standing_events, term_colours
 from benthoscope.app.pages.labels import cover, training
 from benthoscope.app.pages.labels.export_form import exports
 from benthoscope.app.pages.labels.model import Labels
@@ -91,7 +91,7 @@ def _words(labels: Labels) -> dict[str, Any]:
 def _terms(labels: Labels, vocabulary: int) -> list[dict[str, Any]]:
     """Terms in the order of the tree, with the numbers of images labelled with the term and with all terms below it."""
     terms = labels.app.workspace.vocabularies.terms(vocabulary)
-    tree, counts = TermTree.of(terms), _counts(labels)
+    tree, counts, colours = TermTree.of(terms), _counts(labels), term_colours(labels.app)
     person = labels.session.current_person()
     keys = {number: key for key, number in labels.app.workspace.favourites.of(person.id).items()} if person else {}
     return [
@@ -102,6 +102,7 @@ def _terms(labels: Labels, vocabulary: int) -> list[dict[str, Any]]:
             "path": joined(term.path),
             "code": term.code or "",
             "colour": term.colour or "",
+            "shown_colour": colours.get(term.id, ""),
             "notes": term.details.get("notes", ""),
             "synonyms": "|".join(term.details.get("synonyms", ())),
             "examples": term.details.get("examples", []),

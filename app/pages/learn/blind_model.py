@@ -6,7 +6,7 @@ from typing import Any
 
 import param
 
-from benthoscope.app.data.labels import all_terms, images_text, undone_text
+from benthoscope.app.data.labels import all_terms, images_text, term_colours, undone_text
 from benthoscope.app.data.naming import favourites, press_favourite
 from benthoscope.app.session.cache import LABELS
 from benthoscope.app.session.session import Session
@@ -137,11 +137,11 @@ class BlindImages(ViewModel):
 
 def content(page: BlindImages) -> dict[str, Any]:
     """Content of the board: the images, the progress, and the texts."""
-    draws, names = page.draws(), all_terms(page.app)
+    draws, names, colours = page.draws(), all_terms(page.app), term_colours(page.app)
     answers = page.answered() if draws else {}
     term = None if page.term is None else names.get(page.term)
     return {
-        "images": [_tile(draw.image_id, answers, names) for draw in draws],
+        "images": [_tile(draw.image_id, answers, names, colours) for draw in draws],
         "number": page.number,
         "remaining": page.remaining(),
         "progress": page.progress_facts(),
@@ -149,11 +149,13 @@ def content(page: BlindImages) -> dict[str, Any]:
         "version": page.app.images_version,
         "person": page.session.person,
         "favourites": favourites(page.session),
-        "term": None if term is None else {"id": term.id, "name": term.name, "colour": term.colour or ""},
+        "term": None if term is None else {"id": term.id, "name": term.name, "colour": colours[term.id]},
     }
 
 
-def _tile(image: int, answers: Mapping[int, int | None], names: Mapping[int, Any]) -> dict[str, Any]:
+def _tile(
+    image: int, answers: Mapping[int, int | None], names: Mapping[int, Any], colours: Mapping[int, str]
+) -> dict[str, Any]:
     if image not in answers:
         return {"id": image, "answered": False, "label": "", "colour": ""}
     term_id = answers[image]
@@ -162,5 +164,5 @@ def _tile(image: int, answers: Mapping[int, int | None], names: Mapping[int, Any
         "id": image,
         "answered": True,
         "label": term.name if term else "cannot tell",
-        "colour": (term.colour if term else "") or "var(--line)",
+        "colour": colours[term.id] if term else "var(--line)",
     }

@@ -5,15 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from benthoscope.app.data.colours import term_colours
 from benthoscope.app.data.figures import measured_history
-from benthoscope.app.data.labels import standing_events
+from benthoscope.app.data.labels import standing_events, term_colours
 from benthoscope.app.data.naming import favourites
 from benthoscope.app.data.topics import runs_of_topics
 from benthoscope.app.pages.learn.final_check import state
 from benthoscope.app.pages.learn.memory import memory_content
 from benthoscope.app.pages.learn.model import Learn
-from benthoscope.app.pages.learn.queues import DOUBLE, QUEUE_NAMES, RANDOM, TOPICS, TYPICAL
+from benthoscope.app.pages.learn.queues import DOUBLE, QUEUE_NAMES, RANDOM, SURE, TOPICS, TYPICAL
 from benthoscope.app.pages.learn.typical import images_without_model, is_choosing
 from benthoscope.app.session.cache import LABELS
 from benthoscope.engine.labelling.accuracy.repeats import slip_record
@@ -78,10 +77,17 @@ def _first_page(learn: Learn, colours: Mapping[int, str]) -> dict[str, Any]:
 
 
 def _queues(learn: Learn) -> dict[str, dict[str, Any]]:
-    """The queues of this page, and those with separate pages. The queue of topics needs a run of topics."""
+    """The queues of this page, and those with separate pages. The queue of topics needs a run of topics.
+
+    Four are always visible: confident suggestions take the place of typical images as soon as there is a model.
+    """
     has_topics = bool(runs_of_topics(learn.app))
     names = {name: queue for name, queue in QUEUE_NAMES.items() if name != TOPICS or has_topics}
-    return {name: vars(queue) for name, queue in {**names, "random": RANDOM, "double": DOUBLE}.items()}
+    hidden = TYPICAL if learn.suggestions() is not None else SURE
+    return {
+        name: {**vars(queue), "first": queue.first and name != hidden}
+        for name, queue in {**names, "random": RANDOM, "double": DOUBLE}.items()
+    }
 
 
 def _age(learn: Learn) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class QueueName:
-    """Texts of a queue. Queues with `first` are always visible, the others under More."""
+    """Texts of a queue. Queues with `first` are visible, the others under More."""
 
     title: str
     hint: str
@@ -13,7 +13,7 @@ class QueueName:
     href: str = ""  # address of a queue that has a separate page
 
 
-CHECK, FINAL, TOPICS, TYPICAL, SORT = "check", "final", "topics", "typical", "sort"
+CHECK, FINAL, SURE, TOPICS, TYPICAL, SORT = "check", "final", "sure", "topics", "typical", "sort"
 LAID_OUT = (SORT, TYPICAL)  # queues with large pages, on which similar images are side by side
 QUEUE_NAMES = {
     TYPICAL: QueueName(
@@ -22,7 +22,7 @@ QUEUE_NAMES = {
         "hold it and sweep",
         True,
     ),
-    "sure": QueueName(
+    SURE: QueueName(
         "Confident",
         "Accept suggestions with the highest confidence, one label at a time. Click what is wrong, then press Enter",
         True,

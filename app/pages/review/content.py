@@ -41,7 +41,7 @@ def content(review: Review) -> dict[str, Any]:
         "page": review.shown_page(),
         "pages": review.pages(),
         "size": len(review.members()),
-        "term": term_values(review.chosen_term()),
+        "term": term_values(review.app, review.chosen_term()),
         "suggested": suggested(review, cluster),
         "favourites": favourites(review.session),
         "pace": _pace(review),
@@ -61,7 +61,7 @@ def content(review: Review) -> dict[str, Any]:
 def suggested(review: Review, cluster: int) -> dict[str, Any] | None:
     """The suggested label of a cluster, and the share of its images with this label or suggestion."""
     suggestion = review.suggested(cluster)
-    return None if suggestion is None else {**term_values(suggestion[0]), "share": round(suggestion[1], 3)}
+    return None if suggestion is None else {**term_values(review.app, suggestion[0]), "share": round(suggestion[1], 3)}
 
 
 def _images(review: Review) -> tuple[list[dict[str, Any]], list[int]]:
@@ -152,7 +152,7 @@ def _grow(review: Review) -> dict[str, Any] | None:
 
 def _verify(review: Review) -> dict[str, Any] | None:
     state = review.verifying
-    return None if state is None else {"term": term_values(state.term), "left": state.remaining}
+    return None if state is None else {"term": term_values(review.app, state.term), "left": state.remaining}
 
 
 def _plane(review: Review) -> dict[str, Any] | None:

@@ -42,7 +42,7 @@ export function wordsPart({tell, now}) {
     const rows = terms.filter((one) => !sought || `${one.path} ${one.synonyms} ${one.code}`.toLowerCase().includes(sought))
     list.setAttribute("role", rows.length ? "tree" : "note") // a tree without branches would be an error
     redraw(list, rows.length ? rows.map((one) => h("button", {class: one.id === open ? "row on" : "row", role: "treeitem", "data-key": `term-${one.id}`, "aria-level": one.depth, "aria-selected": String(one.id === open), style: `--depth:${sought ? 0 : one.depth - 1}`, title: one.path,
-      onclick: () => { open = one.id; drawList(); drawForm() }}, h("i", {style: `background:${one.colour || "var(--line)"}`}), h("span", {class: "name"}, sought ? one.path : one.name), one.key ? h("kbd", {}, one.key) : null,
+      onclick: () => { open = one.id; drawList(); drawForm() }}, h("i", {style: `background:${one.colour || one.shown_colour || "var(--line)"}`}), h("span", {class: "name"}, sought ? one.path : one.name), one.key ? h("kbd", {}, one.key) : null,
     h("span", {class: "number"}, one.all ? (one.own === one.all ? count(one.all) : `${count(one.own)} of ${count(one.all)}`) : "")))
       : h("p", {class: "soft"}, now().vocabulary ? "No term matches" : "No terms yet. Type a new term at the right, add CATAMI, or import a table"))
   }
