@@ -216,6 +216,7 @@ def memory_use(
         xlabel="Time (UTC)",
         xticks=TIME_TICKS,
         ylabel="Share of the budget (%)",
+        bokeh={"legend_position": "top"},  # beside the plot, it would leave little room on the page
     )
 
 

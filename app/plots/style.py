@@ -29,6 +29,8 @@ LONGEST_NAME = 26  # letters of a name on an axis
 NOT_ON_PAPER = "@media print { :host { visibility: hidden; } }"  # the style of a toolbar
 UNIT = re.compile(r" \([^()]*\)$")
 FONTS = {"title": 11, "labels": 10, "ticks": 9, "legend": 9}  # points
+LONG_TITLE, SMALL_TITLE = 34, "9pt"  # letters; a longer title is smaller, so that it fits beside names of an axis
+LETTER = 7  # pixels of a letter on an axis, on average
 
 
 @dataclass(frozen=True)
@@ -220,6 +222,8 @@ def _dress_bokeh(palette: Theme, plot: Any, element: Any) -> None:
     figure.background_fill_color = figure.border_fill_color = palette.background
     figure.outline_line_color = palette.grid
     figure.title.text_color = palette.text
+    if len(figure.title.text) > LONG_TITLE:
+        figure.title.text_font_size = SMALL_TITLE
     for ruler in figure.axis:
         ruler.axis_line_color = ruler.major_tick_line_color = ruler.minor_tick_line_color = palette.grid
         ruler.axis_label_text_color = ruler.major_label_text_color = palette.text
@@ -298,6 +302,12 @@ def named_ticks(names: Iterable[str], *, down: bool = False) -> list[tuple[float
     shortened = [name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…" for name in map(str, names)]
     every = -(-len(shortened) // MOST_NAMES) or 1
     return [(-at if down else at, name) for at, name in enumerate(shortened) if at % every == 0]
+
+
+def _side_by_side(names: Sequence[str]) -> bool:
+    """Whether names fit beside each other below a plot."""
+    longest = max((min(len(str(name)), LONGEST_NAME) for name in names), default=0)
+    return longest <= 3 or len(names) * (longest + 2) * LETTER < WIDTH / 2
 
 
 def shades(theme: str) -> list[str]:
@@ -399,7 +409,7 @@ def heat_map(
         xlim=(-0.5, len(columns) - 0.5),
         ylim=(0.5 - len(rows), 0.5),
         show_grid=False,
-        xrotation=60 if any(len(str(name)) > 3 for name in columns) else 0,
+        xrotation=0 if _side_by_side(columns) else 60,
         bokeh={"colorbar_opts": {"title": label}},
         matplotlib={"clabel": label},
     )

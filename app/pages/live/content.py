@@ -204,7 +204,7 @@ def _memory(state: LiveState) -> dict[str, Any] | None:
     return {
         "share": round(last.memory["values"] / max(last.memory["budget"], 1), 4),
         "megabytes": round(last.memory["bytes"] / MEGABYTE, 3),
-        "budget_megabytes": round(8 * last.memory["budget"] / MEGABYTE, 3),
+        "budget_size": _size(8 * last.memory["budget"]),
         "summaries": last.memory["clumps"],
         "points": last.memory["points"],
         "images": last.images,

@@ -5,6 +5,7 @@ import {s} from "../core/element.js"
 export const METRES = 111320 // of a degree of latitude
 const STEPS = [30, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001, 0.00005, 0.00001]
 
+const LETTER = 6.5 // pixels of a letter of a label, at most
 const TOOLS = {width: 250, height: 42} // pixels of the tool buttons in the upper left corner
 
 export function graticule(view, place, width, height, [latitude, longitude]) {
@@ -25,9 +26,15 @@ function lines(axis, each, zero, middle, width, height) {
     const label = named(degrees, axis, step)
     parts.push(s("line", {x1, y1, x2, y2, class: "graticule"}))
     if (line % every) continue
-    parts.push(axis === "x" ? s("text", {x: at + 4, y: height - 5, class: "degrees"}, label) : s("text", {x: at < TOOLS.height ? TOOLS.width : 4, y: at - 4, class: "degrees"}, label))
+    parts.push(axis === "x" ? below(at, label, width, height) : s("text", {x: at < TOOLS.height ? TOOLS.width : 4, y: at - 4, class: "degrees"}, label))
   }
   return parts
+}
+
+// The label of a meridian is on its right side, or on its left one where it would be cut off.
+function below(at, label, width, height) {
+  const isCut = at + 4 + label.length * LETTER > width
+  return s("text", {x: isCut ? at - 4 : at + 4, y: height - 5, class: "degrees", "text-anchor": isCut ? "end" : null}, label)
 }
 
 function named(degrees, axis, step) {

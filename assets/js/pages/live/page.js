@@ -75,7 +75,7 @@ export function render({model}) {
     const memory = shown.memory
     const facts = [["Images", count(shown.images)], ["Clusters", count(shown.clusters.length)], ["Rounds", count(shown.rounds)], ["Waiting for a round", count(shown.waiting)],
       ["Images per minute", shown.per_minute === null ? "–" : count(shown.per_minute)], ["Delay (median)", shown.delay === null ? "–" : `${shown.delay.toFixed(1)} s`],
-      ["Memory in use", memory ? `${percent(memory.share)} of ${memory.budget_megabytes.toFixed(2)} MB` : "–"]]
+      ["Memory in use", memory ? `${percent(memory.share)} of ${memory.budget_size}` : "–"]]
     const share = shown.planned ? Math.min(shown.images / shown.planned, 1) : null
     const isRunning = shown.watching && shown.state === "watching"
     return h("section", {class: "card details status", "aria-label": "State of the dive"}, h("header", {}, h("i", {class: `lamp ${isRunning ? "on" : ""}`, "aria-hidden": "true"}), h("h2", {}, shown.name), h("span", {class: "soft folder", title: shown.folder}, shown.folder),
