@@ -22,7 +22,7 @@ COLUMNS = (
     Column("note", "Note", "remarked"),
     Column("added", "Added (UTC)", width=140),
     Column("seconds", "Took (s)", "seconds", 90),
-    Column("next", "", "link", 230, {"when": "next_href", "href": "{next_href}", "text": "{next_text}"}),
+    Column("next", "", "link", 170, {"when": "next_href", "href": "{next_href}", "text": "{next_text}"}),
     Column("retry", "", "button", 76, {"act": "retry", "text": "Retry", "when": "can_retry", "words": "Retry {title}"}),
 )
 
