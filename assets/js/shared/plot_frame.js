@@ -13,9 +13,10 @@ const STEPS = {ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, 1], ArrowDow
 
 const look = () => (document.documentElement.dataset.look === "dark" ? "dark" : "light")
 const idle = window.requestIdleCallback ?? ((act) => setTimeout(act, 50))
-const frame = () => new Promise(requestAnimationFrame)
-// The page is painted and answers keys before the server is asked for plots.
-const painted = frame().then(frame).then(() => new Promise((resolve) => idle(resolve, {timeout: 1000})))
+// The page is painted and answers keys before the server is asked for the first plots.
+const PAUSE = 150 // milliseconds
+const nextFrame = () => new Promise(requestAnimationFrame)
+const painted = nextFrame().then(nextFrame).then(() => new Promise((resolve) => { setTimeout(() => idle(resolve, {timeout: 1000}), PAUSE) }))
 
 export function address(name, query, more = {}) {
   const given = Object.entries({...query, ...more}).filter(([, value]) => value !== null && value !== undefined && value !== false)
