@@ -140,7 +140,7 @@ def framed(page: PageEntry, app: AppState) -> pmui.Page:
         sx=FRAME,
         busy_indicator=None,
         css_files=[asset_url("css/look.css")],
-        raw_css=[_first_colours(session.theme), _group_words_css(words)],
+        raw_css=[_first_colours(session.theme), _first_words(page, app.workspace.name), _group_words_css(words)],
         favicon=None,
         meta_name="Benthoscope",
         meta_title=f"{_title(page, words)} · {app.workspace.name}",
@@ -268,8 +268,24 @@ def _pages(current: PageEntry) -> list[dict[str, Any]]:
 def _first_colours(theme: str) -> str:
     """Styles that keep a dark page from flashing white before its scripts have run."""
     frame = "--frame-bar: #0b1b22; --frame-ground: #0e151a; --frame-surface: #151f26; --frame-block: #25323b;"
+    frame += " --frame-text: #e6eef3; --frame-on-bar: #e6f1f5; --frame-mark: #17343f;"
     page = "html, body { background: #0e151a; color: #e6eef3; }"
     return f"{page} :root {{ {frame} --frame-line: #33434e; }}" if theme == "dark" else ""
+
+
+def _first_words(page: PageEntry, workspace: str) -> str:
+    """Names of the pages and of the workspace, which the frame shows from the first paint, so that they stay where they
+    are when a person opens another page."""
+    listed = [each for each in PAGES if each.listed]
+    current = next((place for place, each in enumerate(listed) if each.slug == page.slug), -9)
+    titles = "\\a ".join(map(_css_text, (each.title for each in listed)))
+    names = f'--frame-pages: "{titles}"; --frame-workspace: "{_css_text(workspace)}";'
+    return f":root {{ {names} --frame-count: {len(listed)}; --frame-current: {current}; }}"
+
+
+def _css_text(text: str) -> str:
+    """Text for a string of a style sheet; a name could otherwise end the string or the style element."""
+    return "".join(letter if letter.isalnum() else f"\\{ord(letter):x} " for letter in text)
 
 
 def _group_words_css(words: GroupWords) -> str:

@@ -80,6 +80,12 @@ def blocks_shown(page):
     return page.evaluate("getComputedStyle(document.body, '::before').content !== 'none'")
 
 
+def words_shown(page, element, part):
+    return page.evaluate(
+        "([element, part]) => getComputedStyle(document.querySelector(element), part).content", [element, part]
+    )
+
+
 def test_grey_blocks_are_shown_until_the_page_is_drawn(tab):
     page = tab("jobs", dark=True)
     page.locator("html[data-drawn]").wait_for()
@@ -92,6 +98,10 @@ def test_grey_blocks_are_shown_until_the_page_is_drawn(tab):
     page.goto(page.url.replace("jobs", "runs"), wait_until="commit")
     page.get_by_role("navigation", name="Pages").wait_for()
     assert blocks_shown(page)
+    assert '"Benthoscope"' in words_shown(page, "html", "::before")
+    assert "Sample campaign" in words_shown(page, "html", "::after")
+    assert "Home\nLibrary\nExplore" in words_shown(page, "body", "::before").replace("\\a ", "\n")
+    assert page.locator("#loader").is_hidden()
     page.wait_for_timeout(300)
     for request in waiting:
         request.continue_()
