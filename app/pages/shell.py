@@ -140,7 +140,7 @@ def framed(page: PageEntry, app: AppState) -> pmui.Page:
         sx=FRAME,
         busy_indicator=None,
         css_files=[asset_url("css/look.css")],
-        raw_css=[_first_colours(session.theme), _first_words(page, app.workspace.name), _group_words_css(words)],
+        raw_css=[_first_colours(session.theme), first_words(page, app.workspace.name), _group_words_css(words)],
         favicon=None,
         meta_name="Benthoscope",
         meta_title=f"{_title(page, words)} · {app.workspace.name}",
@@ -273,7 +273,7 @@ def _first_colours(theme: str) -> str:
     return f"{page} :root {{ {frame} --frame-line: #33434e; }}" if theme == "dark" else ""
 
 
-def _first_words(page: PageEntry, workspace: str) -> str:
+def first_words(page: PageEntry, workspace: str) -> str:
     """Names of the pages and of the workspace, which the frame shows from the first paint, so that they stay where they
     are when a person opens another page."""
     listed = [each for each in PAGES if each.listed]

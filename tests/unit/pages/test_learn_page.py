@@ -87,6 +87,19 @@ def test_every_queue_has_a_batch_without_repeats(learn, queue):
         assert len(rows) == (SORTED if queue == "sort" else BATCH)
 
 
+def visible_queues(learn):
+    return [name for name, queue in content(learn)["queues"].items() if queue["first"]]
+
+
+def test_four_queues_are_visible_before_the_first_training(reef):
+    learn = Learn(Session(AppState(reef[0]), "learn", person="Ann"))
+    assert visible_queues(learn) == ["typical", "sort", "groups", "random"]
+
+
+def test_four_queues_are_visible_after_the_first_training(learn):
+    assert visible_queues(learn) == ["sure", "sort", "groups", "random"]
+
+
 def test_a_sure_batch_is_of_one_term_and_accepting_labels_it(learn, reef):
     shown = content(learn)["images"]
     images = [image for image in shown if image["id"] not in learn.table().draws]

@@ -1,5 +1,6 @@
 """Every page is within reach, explained, and imported only when opened."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ from benthoscope.app.components.notices import empty
 from benthoscope.app.pages.help import topic, topics
 from benthoscope.app.pages.jobs import JobsBoard
 from benthoscope.app.pages.registry import PAGES, page_named
-from benthoscope.app.pages.shell import TopBar, has_parts
+from benthoscope.app.pages.shell import TopBar, first_words, has_parts
 from benthoscope.engine.problems import BadInput
 
 ROOT = Path(__file__).parents[3]
@@ -64,6 +65,13 @@ def test_grey_blocks_wait_only_for_scripts_that_draw_a_page():
     assert has_parts(pn.Column(JobsBoard()))
     assert not has_parts(pn.Column(TopBar()))
     assert not has_parts(empty("No images yet", "Add images first."))
+
+
+def test_a_hostile_name_of_a_workspace_cannot_leave_its_string_in_the_style_sheet():
+    css = first_words(page_named("runs"), '"; } </style><script>x\\')
+    names = re.search(r'--frame-workspace: "([^"]*)";', css).group(1)
+    assert not set(names) & set("<>;{}'")
+    assert re.sub(r"\\([0-9a-f]+) ", lambda code: chr(int(code[1], 16)), names) == '"; } </style><script>x\\'
 
 
 def test_notifications_of_panel_stay_off_because_they_keep_every_session():
