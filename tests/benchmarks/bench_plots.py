@@ -127,7 +127,9 @@ def _server(version: Version, folder: Path) -> Iterator[Running]:
     ) as process:
         try:
             assert process.stdout is not None
-            match = next(filter(None, (re.search(r"http://\S+", line) for line in process.stdout)))
+            match = next(filter(None, (re.search(r"http://\S+", line) for line in process.stdout)), None)
+            if match is None:
+                raise RuntimeError(f"{version.root} cannot open {path}; its message is above")
             yield Running(psutil.Process(process.pid), match.group())
         finally:
             process.terminate()

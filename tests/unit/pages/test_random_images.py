@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from benthoscope.app.data.labels import term_colours
 from benthoscope.app.pages.learn import page as learn_page
 from benthoscope.app.pages.learn.blind_model import PAGE, content
 from benthoscope.app.pages.learn.blind_page import BlindPage
@@ -95,7 +96,8 @@ def test_tiles_show_no_suggestion_and_answers_are_blind(random, reef):
     random.give_term([image], seconds=3.0)
     [draw] = reef.sampling.answered_draws("cover")
     assert (draw.image_id, draw.answers[0].blind, draw.answers[0].seconds) == (image, True, 3.0)
-    assert content(random)["images"][0] == {"id": image, "answered": True, "label": "coral", "colour": "var(--line)"}
+    colour = term_colours(random.app)[terms_of(reef)["coral"]]  # as in plots
+    assert content(random)["images"][0] == {"id": image, "answered": True, "label": "coral", "colour": colour}
 
 
 def test_images_left_open_come_first_on_the_next_page_and_after_a_restart(random, reef, session):
