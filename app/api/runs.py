@@ -6,10 +6,11 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from benthoscope.app.api.common import Integer, State, not_found
-from benthoscope.app.session.cache import IMAGES, LABELS, RUNS
+from benthoscope.app.session.cache import FEATURES, IMAGES, LABELS, RUNS
 from benthoscope.engine.jobs.cluster.discovered_objects import discovered_objects, recognition_text
 from benthoscope.engine.jobs.cluster.exemplars import read_exemplars
 from benthoscope.engine.jobs.cluster.levels import splits
+from benthoscope.engine.jobs.cluster.run_purity import run_purity
 from benthoscope.engine.workspace import Run
 
 router = APIRouter(tags=["runs"])
@@ -77,6 +78,16 @@ def recognition(run_id: Integer, app: State) -> dict[str, Any]:
     )
     facts = {"tested": result.tested, "accuracy": result.accuracy}
     return {"objects": [vars(each) for each in objects], **facts, "text": recognition_text(facts)}
+
+
+@router.get("/runs/{run_id}/purity")
+def purity(run_id: Integer, app: State) -> dict[str, Any]:
+    """How much the images of one cluster are alike: by labels that people gave by looking, by probability, and by the
+    mean silhouette of a sample. `text` says so in sentences; what is not known is null."""
+    stored = app.workspace.runs.get(run_id)
+    return app.cached(
+        ("purity", run_id), lambda: run_purity(app.workspace, stored).to_dict(), (IMAGES, LABELS, RUNS, FEATURES)
+    )
 
 
 @router.get("/runs/{run_id}/arrays/{name}", response_class=Response)

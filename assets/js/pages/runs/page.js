@@ -78,10 +78,18 @@ function details(run, plots, version) {
     [`${count(run.clusters)} clusters of ${count(run.images)} images`, run.bound === null ? "" : `lower bound ${short(run.bound)}`,
       run.held_out === null ? "" : `held-out log likelihood ${run.held_out.toFixed(4)}`, run.converged === false ? "stopped before it converged" : ""].filter(Boolean).join(" · ")),
   ...run.limits.map((sentence) => h("p", {class: "limit"}, sentence)),
+  purity(run),
   run.levels.length ? h("p", {}, "Levels: ", run.levels.map(([level, number, clusters]) => h("a", {class: "follow", href: `/explore?run=${number}`}, `${level}, ${count(clusters)} clusters`))) : null,
   h("div", {class: "plots"}, sizes, training), training.length ? null : h("p", {class: "soft"}, "No training log"),
   run.has_names ? recognition(run, version) : null,
   h("div", {class: "halves"}, h("div", {}, h("h3", {}, "Parameters"), pairs(run.parameters)), h("div", {}, h("h3", {}, "Reproducibility"), pairs(run.provenance))))
+}
+
+// How pure the clusters are. It takes a moment for large runs, so it does not delay the rest of the page.
+function purity(run) {
+  const line = h("p", {class: "soft purity"})
+  ask(`/api/v1/runs/${run.id}/purity`).then(({text}) => { line.textContent = text }, (error) => { line.textContent = error.message })
+  return line
 }
 
 const unfolded = new Set() // runs whose names are shown: they stay open when the page is drawn again
