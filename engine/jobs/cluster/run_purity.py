@@ -78,8 +78,8 @@ def purity_text(purity: RunPurity) -> str:
         sentences = ["How pure the clusters are is not known yet: label some random images on Learn."]
     else:
         sentences = [
-            f"Two labelled images of one cluster have the same label in {labels.agreement:.0%} of cases "
-            f"({labels.labelled:,} images that somebody looked at; their clusters have {labels.covered:.0%} of the images)."
+            f"Two labelled images of one cluster have the same label in {labels.agreement:.0%} of cases. "
+            f"Somebody looked at {labels.labelled:,} images; clusters with two of them have {labels.covered:.0%} of all."
         ]
     if purity.probability is not None:
         sentences.append(f"The mean probability of an image in its cluster is {purity.probability:.2f}.")

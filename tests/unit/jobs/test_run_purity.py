@@ -1,4 +1,4 @@
-"""How pure the clusters of a stored run are: engine, command line and REST say the same, and labels in bulk say nothing."""
+"""How pure the clusters of a stored run are: engine, command line and REST agree, and labels in bulk do not count."""
 
 import json
 
