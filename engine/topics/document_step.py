@@ -2,7 +2,8 @@
 and atoms together (methods note 3.3).
 
 The expected log-likelihood of an atom is the mean over its clusters, and both are linear in the sufficient statistics.
-So an atom has coefficients of its own, and one matrix product gives the likelihoods of a block of documents.
+So an atom has coefficients of its own, and one matrix product gives the likelihoods of a block of documents. All later
+sums run over the few atoms that count for a descriptor.
 """
 
 import math
@@ -13,11 +14,21 @@ import numba
 import numpy as np
 
 from benthoscope.engine.topics.documents import DocumentBlock
+from benthoscope.engine.topics.near_atoms import (
+    FAST,
+    SPAN,
+    NearAtoms,
+    nearest_atoms,
+    ownership,
+    topic_likelihoods,
+)
+from benthoscope.engine.topics.sparse_mapping import of_atoms
 from benthoscope.engine.topics.state import TopicState
 
 ROUNDS = 100
 TOLERANCE = 1e-4  # mean change of the counts of a document, for up to 100 descriptors
-CELLS_AT_ONCE = 4_000_000  # descriptors times atoms of a block; bounds the memory of a worker
+CELLS_OF_BLOCK = 100_000_000  # descriptors times atoms; a block takes less than a second, after which a fit can stop
+MOST_ROWS = 20_000
 
 
 @dataclass(frozen=True)
@@ -33,13 +44,21 @@ class FrozenTopics:
 
     @classmethod
     def of(cls, state: TopicState, n_nearest: int | None = None, rounds: int = ROUNDS) -> "FrozenTopics":
-        coefficients = state.mapping @ state.clusters.coefficients()
+        coefficients = of_atoms(state.mapping, state.clusters.coefficients())
         return cls(coefficients, state.atoms.expected_log, state.prior.alpha, state.prior.base, n_nearest, rounds)
 
     @property
     def most_rows(self) -> int:
         """Return the number of descriptors of a block."""
-        return int(np.clip(CELLS_AT_ONCE // len(self.coefficients), 200, 20_000))
+        return int(np.clip(CELLS_OF_BLOCK // len(self.coefficients), 200, MOST_ROWS))
+
+
+@dataclass(frozen=True)
+class AtomLists:
+    """Atoms near the descriptors of a block, from an earlier visit."""
+
+    atoms: np.ndarray  # (n, M), -1 for none
+    to_search: np.ndarray  # (n,) descriptors whose atoms are searched again
 
 
 @dataclass(frozen=True)
@@ -50,13 +69,16 @@ class DocumentStatistics:
     atom_moments: np.ndarray  # (K, F); the first column counts descriptors
     entropy: float  # of the topics and atoms of all descriptors
     document_counts: np.ndarray  # (N, T) expected descriptors of each topic
+    atom_lists: np.ndarray | None = None  # (n, M) atoms near each descriptor, if they are to be remembered
 
     def __add__(self, other: "DocumentStatistics") -> "DocumentStatistics":
+        lists = [each for each in (self.atom_lists, other.atom_lists) if each is not None]
         return DocumentStatistics(
             self.atom_counts + other.atom_counts,
             self.atom_moments + other.atom_moments,
             self.entropy + other.entropy,
             np.concatenate([self.document_counts, other.document_counts]),
+            np.concatenate(lists) if lists else None,
         )
 
     def scaled(self, factor: float) -> "DocumentStatistics":
@@ -68,44 +90,68 @@ class DocumentStatistics:
 
 @dataclass(frozen=True)
 class AtomLikelihoods:
-    """The expected likelihoods of the descriptors of a block, scaled so that no row over- or underflows.
+    """The expected likelihoods of the descriptors of a block under the atoms that count, scaled so that no row over- or
+    underflows: exp(E[log pi_tk] + L_ik) = relative[k, t] * scaled[i, k] * exp(shift[i])."""
 
-    exp(E[log pi_tk] + L_ik) = relative[t, k] * scaled[i, k] * exp(shift[i]).
-    """
-
-    log_likelihood: np.ndarray  # (n, K) L
-    scaled: np.ndarray  # (n, K)
+    near: NearAtoms
+    scaled: np.ndarray  # of each entry of `near`
     shift: np.ndarray  # (n,)
-    relative: np.ndarray  # (T, K), at most 1
+    best: np.ndarray  # (K,) largest log weight of each atom
+    relative: np.ndarray  # (K, T), at most 1
     topic_likelihood: np.ndarray  # (n, T) G without the shift
+    lists: np.ndarray | None  # (n, M)
 
     @classmethod
-    def of(cls, frozen: FrozenTopics, features: np.ndarray) -> "AtomLikelihoods":
-        dtype = features.dtype
-        log_likelihood = features.T @ frozen.coefficients.T.astype(dtype)
+    def of(cls, frozen: FrozenTopics, rows: np.ndarray, earlier: AtomLists | None = None) -> "AtomLikelihoods":
+        """`rows` (n, F) are the sufficient statistics of the descriptors, C-contiguous."""
         best = frozen.log_atoms.max(0)
-        scaled = log_likelihood + best.astype(dtype)
-        shift = scaled.max(1)
-        scaled -= shift[:, None]
-        if frozen.n_nearest is not None and frozen.n_nearest < scaled.shape[1]:
-            _drop_far(scaled, frozen.n_nearest)
-        np.exp(scaled, out=scaled)
-        relative = np.exp(frozen.log_atoms - best).astype(dtype)
-        return cls(log_likelihood, scaled, shift, relative, scaled @ relative.T)
+        coefficients = frozen.coefficients.copy()
+        coefficients[:, 0] += best  # the first statistic is 1
+        coefficients = coefficients.astype(rows.dtype)
+        lists = None
+        if frozen.n_nearest is not None and (earlier is not None or frozen.n_nearest < len(coefficients)):
+            lists = _lists(rows, coefficients, frozen.n_nearest, earlier)
+            near = NearAtoms.of_lists(rows, coefficients, lists)
+        else:
+            near = NearAtoms.all_that_count(rows, coefficients)
+        relative = np.ascontiguousarray(np.exp(frozen.log_atoms - best).T)
+        likelihood, shift, scaled = topic_likelihoods(
+            near.starts, near.atoms, near.weighted, relative, SPAN[rows.dtype.name]
+        )
+        return cls(near, scaled, shift, best, relative, likelihood, lists)
 
 
-def _drop_far(scaled: np.ndarray, n_nearest: int) -> None:
-    """Lower all but the largest entries of each row, in place, so far that they do not count."""
-    limit = np.partition(scaled, -n_nearest, axis=1)[:, -n_nearest]
-    scaled[scaled < limit[:, None]] = -np.inf
+def _lists(rows: np.ndarray, coefficients: np.ndarray, count: int, earlier: AtomLists | None) -> np.ndarray:
+    if earlier is None:
+        return nearest_atoms(rows, coefficients, count)
+    lists = earlier.atoms.copy()
+    found = nearest_atoms(rows[earlier.to_search], coefficients, count)
+    lists[earlier.to_search] = -1
+    lists[earlier.to_search, : found.shape[1]] = found
+    return lists
 
 
-def document_step(block: DocumentBlock, frozen: FrozenTopics, start: np.ndarray | None = None) -> DocumentStatistics:
+def document_step(
+    block: DocumentBlock,
+    frozen: FrozenTopics,
+    start: np.ndarray | None = None,
+    earlier: AtomLists | None = None,
+) -> DocumentStatistics:
     """Return the statistics of a block. `start` (n, T) are counts to start from; by default equal shares."""
-    features = frozen.base.features(np.ascontiguousarray(block.read().T))
-    likelihoods = AtomLikelihoods.of(frozen, features)
-    counts, weights = _settled(likelihoods, frozen, block.starts, start)
-    return _statistics(likelihoods, frozen, features, counts, weights)
+    rows = _rows(block, frozen)
+    near = AtomLikelihoods.of(frozen, rows, earlier)
+    counts, weights = _settled(near, frozen, block.starts, start)
+    atom_counts, moments, entropy = ownership(
+        near.near.starts, near.near.atoms, near.near.weighted, near.scaled, near.relative, near.best,
+        near.topic_likelihood, weights, rows,
+    )  # fmt: skip
+    entropy += float(near.shift.sum()) - float((atom_counts.T * frozen.log_atoms).sum())
+    return DocumentStatistics(atom_counts.T, moments, entropy, counts, None if earlier is None else near.lists)
+
+
+def _rows(block: DocumentBlock, frozen: FrozenTopics) -> np.ndarray:
+    """Return the sufficient statistics of the descriptors of a block (n, F)."""
+    return np.ascontiguousarray(frozen.base.features(np.ascontiguousarray(block.read().T)).T)
 
 
 def _settled(
@@ -125,43 +171,25 @@ def settled_topics(
     return _iterate(G, starts, np.ascontiguousarray(start, float), alpha, rounds, TOLERANCE)
 
 
-def _statistics(
-    likelihoods: AtomLikelihoods, frozen: FrozenTopics, features: np.ndarray, counts: np.ndarray, weights: np.ndarray
-) -> DocumentStatistics:
-    G = likelihoods.topic_likelihood
-    dtype = features.dtype
-    with np.errstate(divide="ignore", invalid="ignore"):
-        R = np.where(weights > 0, weights / np.maximum(G, np.finfo(dtype).tiny), 0).astype(dtype)
-        log_G = np.where(weights > 0, np.log(np.maximum(G.astype(float), 1e-300)), 0)
-        log_w = np.where(weights > 0, np.log(weights), 0)
-    atom_counts = (likelihoods.relative * (R.T @ likelihoods.scaled)).astype(float)
-    owned = likelihoods.scaled * (R @ likelihoods.relative)
-    moments = (features @ owned).T.astype(float)
-    entropy = float((weights * (log_G - log_w)).sum() + likelihoods.shift.sum(dtype=float))
-    entropy -= float((atom_counts * frozen.log_atoms).sum())
-    entropy -= float(np.einsum("ik,ik->", owned, likelihoods.log_likelihood, dtype=np.float64))
-    return DocumentStatistics(atom_counts, moments, entropy, counts)
-
-
 def topic_counts(block: DocumentBlock, frozen: FrozenTopics) -> np.ndarray:
     """Return the expected number of descriptors of each topic in each document (n, T)."""
-    features = frozen.base.features(np.ascontiguousarray(block.read().T))
-    return _settled(AtomLikelihoods.of(frozen, features), frozen, block.starts, None)[0]
+    return _settled(AtomLikelihoods.of(frozen, _rows(block, frozen)), frozen, block.starts, None)[0]
 
 
 def descriptor_topics(block: DocumentBlock, frozen: FrozenTopics) -> np.ndarray:
     """Return the probability of each topic for each descriptor (n, T)."""
-    features = frozen.base.features(np.ascontiguousarray(block.read().T))
-    return _settled(AtomLikelihoods.of(frozen, features), frozen, block.starts, None)[1]
+    return _settled(AtomLikelihoods.of(frozen, _rows(block, frozen)), frozen, block.starts, None)[1]
 
 
 def descriptor_clusters(block: DocumentBlock, frozen: FrozenTopics, mapping: np.ndarray) -> np.ndarray:
     """Return the probability of each cluster for each descriptor (n, C)."""
-    features = frozen.base.features(np.ascontiguousarray(block.read().T))
-    likelihoods = AtomLikelihoods.of(frozen, features)
+    likelihoods = AtomLikelihoods.of(frozen, _rows(block, frozen))
+    near = likelihoods.near
     _, weights = _settled(likelihoods, frozen, block.starts, None)
-    R = np.where(weights > 0, weights / np.maximum(likelihoods.topic_likelihood, 1e-300), 0)
-    return (likelihoods.scaled * (R @ likelihoods.relative)) @ mapping
+    ratio = np.where(weights > 0, weights / np.maximum(likelihoods.topic_likelihood, 1e-300), 0)
+    scaled = np.zeros((len(weights), len(mapping)))
+    scaled[np.repeat(np.arange(len(weights)), np.diff(near.starts)), near.atoms] = likelihoods.scaled
+    return (scaled * (ratio @ likelihoods.relative.T)) @ mapping
 
 
 @numba.njit(cache=True, nogil=True)
@@ -182,7 +210,7 @@ def _iterate(G, starts, counts, alpha, rounds, tolerance):
     documents (N, T) and the topics of descriptors (n, T), which belong together."""
     n_documents, T = counts.shape
     out, weights = np.zeros((n_documents, T)), np.zeros(G.shape)
-    likelihood, fresh = np.empty(T), np.empty(T)
+    likelihood, sums, lost = np.empty(T), np.empty(T), np.empty(T)
     for d in range(n_documents):
         begin, end = starts[d], starts[d + 1]
         if begin == end:
@@ -197,37 +225,55 @@ def _iterate(G, starts, counts, alpha, rounds, tolerance):
                 highest = max(highest, likelihood[t])
             for t in range(T):
                 likelihood[t] = math.exp(likelihood[t] - highest)
-                fresh[t] = 0.0
+                sums[t] = lost[t] = 0.0
             for i in range(begin, end):
-                norm = 0.0
-                for t in range(T):
-                    norm += likelihood[t] * G[i, t]
-                if norm < 1e-290:  # all topics are too far apart for the product: take the log of the larger factor
-                    norm = _underflown(likelihood, G, weights, i, T)
+                norm = _product(likelihood, G[i])
+                if norm < LEAST_NORM:
+                    lost[_most_likely(likelihood, G[i])] += 1.0
                 else:
-                    for t in range(T):
-                        weights[i, t] = likelihood[t] * G[i, t] / norm
-                for t in range(T):
-                    fresh[t] += weights[i, t]
+                    _add(sums, 1.0 / norm, G[i])
             change = 0.0
             for t in range(T):
-                change += abs(fresh[t] - current[t]) / T
-                current[t] = fresh[t]
+                fresh = likelihood[t] * sums[t] + lost[t]
+                change += abs(fresh - current[t]) / T
+                current[t] = fresh
             if change < limit:
                 break
+        for i in range(begin, end):
+            norm = _product(likelihood, G[i])
+            if norm < LEAST_NORM:
+                weights[i, _most_likely(likelihood, G[i])] = 1.0
+            else:
+                for t in range(T):
+                    weights[i, t] = likelihood[t] * G[i, t] / norm
         out[d] = current
     return out, weights
 
 
+LEAST_NORM = 1e-290  # below it, all topics are too far apart for a product
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def _product(first, second):
+    total = 0.0
+    for t in range(len(first)):
+        total += first[t] * second[t]
+    return total
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def _add(target, factor, values):
+    for t in range(len(values)):
+        target[t] += factor * values[t]
+
+
 @numba.njit(cache=True, nogil=True)
-def _underflown(likelihood, G, weights, i, T):
-    """Give a descriptor to its most likely topic; the others are below the range of numbers."""
+def _most_likely(likelihood, values):
+    """Return the most likely topic of a descriptor whose other topics are below the range of numbers."""
     best, score = 0, -np.inf
-    for t in range(T):
-        if G[i, t] > 0:
-            value = math.log(G[i, t]) + math.log(max(likelihood[t], 1e-300))
+    for t in range(len(values)):
+        if values[t] > 0:
+            value = math.log(values[t]) + math.log(max(likelihood[t], 1e-300))
             if value > score:
                 best, score = t, value
-        weights[i, t] = 0.0
-    weights[i, best] = 1.0
-    return 1.0
+    return best

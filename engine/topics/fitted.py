@@ -52,7 +52,7 @@ class VariationalTopics:
         return topic_weights_of(counts, self.state.prior.alpha)
 
     def descriptor_topics(self, documents: Documents, runtime: Runtime) -> np.ndarray:
-        frozen = FrozenTopics.of(self.state, runtime.n_nearest)
+        frozen = FrozenTopics.of(self.state)
         return np.concatenate(list(runtime.compute.map(documents.blocks(frozen.most_rows), descriptor_topics, frozen)))
 
     def log_likelihood(self, documents: Documents, runtime: Runtime) -> float:

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
 
 from benthoscope.engine.distributions import Dirichlet, NestedSticks, SphericalGaussian, TruncatedSticks, Weights
 from benthoscope.engine.problems import fail, unknown
+from benthoscope.engine.topics.sparse_mapping import exponential, normalised
 
 LEAST_LOG = -800.0  # floor of the log of the mapping; from minus infinity, an entry could never recover
 IN_USE = 1.0  # descriptors that a cluster or an atom in use owns
@@ -84,9 +84,10 @@ class TopicState:
         cluster_counts: np.ndarray,
     ) -> "TopicState":
         """Return the state with all posteriors computed from the counts."""
+        mapping = exponential(np.ascontiguousarray(log_mapping, float))
         return cls(
             prior, cluster_moments, log_mapping, atom_counts, cluster_counts,
-            prior.base.posterior(cluster_moments), np.exp(log_mapping), prior.of_atoms.posterior(atom_counts),
+            prior.base.posterior(cluster_moments), mapping, prior.of_atoms.posterior(atom_counts),
             prior.of_clusters.posterior(cluster_counts[None]),
         )  # fmt: skip
 
@@ -107,9 +108,8 @@ class TopicState:
 
     def with_mapping(self, log_mapping: np.ndarray) -> "TopicState":
         """Return the state with rows of the mapping normalised."""
-        log_mapping = log_mapping - logsumexp(log_mapping, axis=1, keepdims=True)
-        np.maximum(log_mapping, LEAST_LOG, out=log_mapping)
-        return replace(self, log_mapping=log_mapping, mapping=np.exp(log_mapping))
+        log_mapping = normalised(np.ascontiguousarray(log_mapping, float), LEAST_LOG)
+        return replace(self, log_mapping=log_mapping, mapping=exponential(log_mapping))
 
     def with_atoms(self, counts: np.ndarray) -> "TopicState":
         return replace(self, atom_counts=counts, atoms=self.prior.of_atoms.posterior(counts))

@@ -10,17 +10,19 @@ from collections.abc import Mapping
 import numpy as np
 
 from benthoscope.engine.topics.document_step import DocumentStatistics
+from benthoscope.engine.topics.sparse_mapping import divergence, of_atoms, of_clusters
 from benthoscope.engine.topics.state import TopicState
 
 
 def update_clusters(state: TopicState, statistics: DocumentStatistics, rate: float = 1.0) -> TopicState:
-    estimate = state.mapping.T @ statistics.atom_moments
+    estimate = of_clusters(state.mapping, statistics.atom_moments)
     return state.with_clusters(_blended(state.cluster_moments, estimate, rate))
 
 
 def update_mapping(state: TopicState, statistics: DocumentStatistics, rate: float = 1.0) -> TopicState:
-    likelihood = statistics.atom_moments @ state.clusters.coefficients().T  # S of the note (K, C)
-    estimate = state.master.expected_log + likelihood / state.prior.mapping_draws
+    estimate = statistics.atom_moments @ state.clusters.coefficients().T  # S of the note (K, C)
+    estimate /= state.prior.mapping_draws
+    estimate += state.master.expected_log
     return state.with_mapping(_blended(state.log_mapping, estimate, rate))
 
 
@@ -55,11 +57,11 @@ def bound_terms(state: TopicState, statistics: DocumentStatistics, document_fact
     """Return the terms of the lower bound, for statistics of the last document step. `document_factor` is the number of
     times that each document counts; the statistics are already scaled by it."""
     prior = state.prior
-    likelihood = statistics.atom_moments @ state.clusters.coefficients().T
+    coefficients = of_atoms(state.mapping, state.clusters.coefficients())
     documents = float(prior.of_documents.log_evidence(statistics.document_counts).sum())
-    mapping = float((state.mapping * (state.master.expected_log - state.log_mapping)).sum())
+    mapping = divergence(state.mapping, state.log_mapping, state.master.expected_log[0])
     return {
-        "data": float((state.mapping * likelihood).sum()),
+        "data": float((statistics.atom_moments * coefficients).sum()),
         "atom choices": float((statistics.atom_counts * state.atoms.expected_log).sum()),
         "topic choices and documents": document_factor * documents,
         "entropy": statistics.entropy,

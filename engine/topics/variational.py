@@ -1,12 +1,14 @@
 """Coordinate ascent and stochastic inference of topics (methods note 3.8 and 4)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from benthoscope.engine.compute import Compute, InOrder
 from benthoscope.engine.topics.document_step import (
+    AtomLists,
     DocumentStatistics,
     FrozenTopics,
     document_step,
@@ -14,6 +16,7 @@ from benthoscope.engine.topics.document_step import (
 )
 from benthoscope.engine.topics.documents import Corpus, DocumentBlock
 from benthoscope.engine.topics.monitor import Monitor
+from benthoscope.engine.topics.near_atoms import RememberedAtoms
 from benthoscope.engine.topics.state import TopicState
 from benthoscope.engine.topics.updates import bound, global_step
 
@@ -26,7 +29,7 @@ class Runtime:
     """How document steps run, the same for all kinds of inference."""
 
     compute: Compute = field(default_factory=InOrder)
-    n_nearest: int | None = None  # atoms considered for each descriptor; None: all
+    n_nearest: int | None = None  # atoms considered for each descriptor in fits, remembered between visits; None: all
     prune: bool = True  # drop unused clusters and atoms during the fit
     step: Callable[..., TopicState] = global_step
 
@@ -47,25 +50,45 @@ def collect(
     runtime: Runtime,
     start: np.ndarray | None = None,
     monitor: Monitor | None = None,
+    remembered: "Remembered | None" = None,
 ) -> DocumentStatistics:
     """Return the statistics of all documents. `start` (N, T) are the counts of documents to start from."""
-    frozen = FrozenTopics.of(state, runtime.n_nearest)
-    chunks = _with_starts(documents.blocks(frozen.most_rows), start)
+    frozen = FrozenTopics.of(state, None if remembered is None else runtime.n_nearest)
+    blocks = documents.blocks(frozen.most_rows)
+    chunks = zip(blocks, _split(start, blocks), _lists(remembered, blocks), strict=True)
     after = monitor.pulse if monitor else None
-    return runtime.compute.map_reduce(chunks, _step, _sum, frozen, after_each=after)
+    statistics = runtime.compute.map_reduce(list(chunks), _step, _sum, frozen, after_each=after)
+    if remembered is None:
+        return statistics
+    assert statistics.atom_lists is not None
+    remembered.atoms.store(remembered.documents, statistics.atom_lists)
+    return replace(statistics, atom_lists=None)
 
 
-def _with_starts(
-    blocks: list[DocumentBlock], start: np.ndarray | None
-) -> list[tuple[DocumentBlock, np.ndarray | None]]:
+@dataclass(frozen=True)
+class Remembered:
+    """Near atoms of all descriptors of a corpus, and the documents of it that are visited."""
+
+    atoms: RememberedAtoms
+    documents: np.ndarray  # numbers
+
+
+def _split(start: np.ndarray | None, blocks: list[DocumentBlock]) -> list[Any]:
     if start is None:
-        return [(block, None) for block in blocks]
-    ends = np.cumsum([len(block.sizes) for block in blocks])
-    return list(zip(blocks, np.split(start, ends[:-1]), strict=True))
+        return [None] * len(blocks)
+    return np.split(start, np.cumsum([len(block.sizes) for block in blocks])[:-1])
 
 
-def _step(chunk: tuple[DocumentBlock, np.ndarray | None], frozen: FrozenTopics) -> DocumentStatistics:
-    return document_step(chunk[0], frozen, chunk[1])
+def _lists(remembered: Remembered | None, blocks: list[DocumentBlock]) -> list[AtomLists | None]:
+    if remembered is None:
+        return [None] * len(blocks)
+    ends = np.cumsum([block.sizes.sum() for block in blocks])[:-1]
+    both = (np.split(each, ends) for each in remembered.atoms.visit(remembered.documents))
+    return [AtomLists(*each) for each in zip(*both, strict=True)]
+
+
+def _step(chunk: tuple[DocumentBlock, np.ndarray | None, AtomLists | None], frozen: FrozenTopics) -> DocumentStatistics:
+    return document_step(chunk[0], frozen, chunk[1], chunk[2])
 
 
 def _sum(first: DocumentStatistics, second: DocumentStatistics) -> DocumentStatistics:
@@ -76,7 +99,7 @@ def topic_counts_of(
     documents: Corpus, state: TopicState, runtime: Runtime, monitor: Monitor | None = None
 ) -> np.ndarray:
     """Return the expected number of descriptors of each topic in each document (N, T)."""
-    frozen = FrozenTopics.of(state, runtime.n_nearest)
+    frozen = FrozenTopics.of(state)
     after = monitor.pulse if monitor else None
     return np.concatenate(
         list(runtime.compute.map(documents.blocks(frozen.most_rows), topic_counts, frozen, after_each=after))
@@ -91,11 +114,12 @@ def topic_weights_of(counts: np.ndarray, alpha: float) -> np.ndarray:
 
 def compact(state: TopicState, least: float = SMALLEST) -> TopicState:
     """Return the state without the clusters and atoms that own less than `least` descriptors."""
-    clusters = _large_enough(state.cluster_moments[:, 0], least)
-    atoms = _large_enough(state.atom_counts.sum(0), least)
-    smaller = state.with_clusters(state.cluster_moments[clusters])
-    smaller = smaller.with_mapping(state.log_mapping[np.ix_(atoms, clusters)])
-    return smaller.with_atoms(state.atom_counts[:, atoms]).with_master()
+    return _narrowed(state, *_used(state, least))
+
+
+def _used(state: TopicState, least: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the numbers of the clusters and of the atoms that own enough."""
+    return _large_enough(state.cluster_moments[:, 0], least), _large_enough(state.atom_counts.sum(0), least)
 
 
 def _large_enough(owned: np.ndarray, least: float) -> np.ndarray:
@@ -104,10 +128,24 @@ def _large_enough(owned: np.ndarray, least: float) -> np.ndarray:
     return np.flatnonzero(is_large)
 
 
-def _pruned(state: TopicState) -> TopicState:
+def _narrowed(state: TopicState, clusters: np.ndarray, atoms: np.ndarray) -> TopicState:
+    smaller = state.with_clusters(state.cluster_moments[clusters])
+    smaller = smaller.with_mapping(state.log_mapping[np.ix_(atoms, clusters)])
+    return smaller.with_atoms(state.atom_counts[:, atoms]).with_master()
+
+
+def _pruned(state: TopicState, remembered: RememberedAtoms | None) -> TopicState:
     """Return a compact state if that saves enough work."""
-    unused = (state.cluster_moments[:, 0] < SMALLEST).mean(), (state.atom_counts.sum(0) < SMALLEST).mean()
-    return compact(state) if max(unused) >= WORTH_DROPPING else state
+    clusters, atoms = _used(state, SMALLEST)
+    if min(len(clusters) / state.n_clusters, len(atoms) / state.n_atoms) > 1 - WORTH_DROPPING:
+        return state
+    if remembered is not None:
+        remembered.renumber(atoms, state.n_atoms)
+    return _narrowed(state, clusters, atoms)
+
+
+def _memory(documents: Corpus, runtime: Runtime) -> RememberedAtoms | None:
+    return None if runtime.n_nearest is None else RememberedAtoms(documents.sizes, runtime.n_nearest)
 
 
 @dataclass(frozen=True)
@@ -127,13 +165,15 @@ def coordinate_ascent(
 ) -> TopicFit:
     """Alternate document and global steps. `begin` iterations are already done."""
     counts, converged = None, False
+    memory, every = _memory(documents, runtime), np.arange(len(documents))
     last = monitor.entries[-1].bound if begin and monitor.entries else None
     for iteration in range(begin, rule.max_iter):
-        statistics = collect(documents, state, runtime, counts if rule.warm else None, monitor)
+        remembered = None if memory is None else Remembered(memory, every)
+        statistics = collect(documents, state, runtime, counts if rule.warm else None, monitor, remembered)
         counts = statistics.document_counts
         state = runtime.step(state, statistics)
         current = bound(state, statistics)
-        state = _pruned(state) if runtime.prune else state
+        state = _pruned(state, memory) if runtime.prune else state
         monitor.iterated(state, current, len(documents))
         monitor.save_when_due(state, iteration + 1)
         if last is not None and abs(current - last) < rule.tol * abs(current):
@@ -176,8 +216,9 @@ def stochastic_inference(
     begin: int = 0,
 ) -> TopicFit:
     """Follow noisy natural gradients of random batches. The batches depend on the seed and the iteration only."""
+    memory = _memory(documents, runtime)
     for iteration in range(begin, n_iter):
-        state = stochastic_step(documents, state, rate, iteration, seed, runtime, monitor)
+        state = stochastic_step(documents, state, rate, iteration, seed, runtime, monitor, memory)
         monitor.save_when_due(state, iteration + 1)
     return _final(documents, state, runtime, monitor, False)
 
@@ -190,14 +231,16 @@ def stochastic_step(
     seed: int,
     runtime: Runtime,
     monitor: Monitor,
+    memory: RememberedAtoms | None = None,
 ) -> TopicState:
     N = len(documents)
     size = min(N, max(1, round(rate.share * N)))
     chosen = np.sort(np.random.default_rng([seed, iteration]).choice(N, size, replace=False))
     scale = N / size
-    statistics = collect(documents.take(chosen), state, runtime, None, monitor).scaled(scale)
+    remembered = None if memory is None else Remembered(memory, chosen)
+    statistics = collect(documents.take(chosen), state, runtime, None, monitor, remembered).scaled(scale)
     state = runtime.step(state, statistics, rate.at(iteration))
     estimate = bound(state, statistics, scale)
-    state = _pruned(state) if runtime.prune else state
+    state = _pruned(state, memory) if runtime.prune else state
     monitor.iterated(state, estimate, size, exact=size == N)
     return state
