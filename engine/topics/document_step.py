@@ -2,13 +2,13 @@
 and atoms together (methods note 3.3).
 
 The expected log-likelihood of an atom is the mean over its clusters, and both are linear in the sufficient statistics.
-So an atom has coefficients of its own, and one matrix product gives the likelihoods of a block of documents. All later
-sums run over the few atoms that count for a descriptor.
+So an atom has coefficients of its own, and one matrix product gives the likelihoods of a block of documents. If
+there are many atoms, all later sums run over the few that count for a descriptor.
 """
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numba
 import numpy as np
@@ -16,18 +16,20 @@ import numpy as np
 from benthoscope.engine.topics.documents import DocumentBlock
 from benthoscope.engine.topics.near_atoms import (
     FAST,
+    NEGLIGIBLE,
     SPAN,
     NearAtoms,
     nearest_atoms,
     ownership,
     topic_likelihoods,
 )
-from benthoscope.engine.topics.sparse_mapping import of_atoms
 from benthoscope.engine.topics.state import TopicState
 
 ROUNDS = 100
 TOLERANCE = 1e-4  # mean change of the counts of a document, for up to 100 descriptors
-CELLS_OF_BLOCK = 100_000_000  # descriptors times atoms; a block takes less than a second, after which a fit can stop
+DENSE = 500  # atoms, up to which matrix products over all of them are faster than sums over the few that count
+CELLS_OF_BLOCK = 4_000_000  # descriptors times atoms of such a product; bounds the memory of a worker
+CELLS_SEARCHED = 100_000_000  # otherwise; a block takes less than a second, after which a fit can stop
 MOST_ROWS = 20_000
 
 
@@ -44,13 +46,14 @@ class FrozenTopics:
 
     @classmethod
     def of(cls, state: TopicState, n_nearest: int | None = None, rounds: int = ROUNDS) -> "FrozenTopics":
-        coefficients = of_atoms(state.mapping, state.clusters.coefficients())
+        coefficients = state.links @ state.clusters.coefficients()
         return cls(coefficients, state.atoms.expected_log, state.prior.alpha, state.prior.base, n_nearest, rounds)
 
     @property
     def most_rows(self) -> int:
         """Return the number of descriptors of a block."""
-        return int(np.clip(CELLS_OF_BLOCK // len(self.coefficients), 200, MOST_ROWS))
+        K = len(self.coefficients)
+        return int(np.clip((CELLS_OF_BLOCK if K <= DENSE else CELLS_SEARCHED) // K, 200, MOST_ROWS))
 
 
 @dataclass(frozen=True)
@@ -88,37 +91,108 @@ class DocumentStatistics:
         )
 
 
-@dataclass(frozen=True)
-class AtomLikelihoods:
-    """The expected likelihoods of the descriptors of a block under the atoms that count, scaled so that no row over- or
-    underflows: exp(E[log pi_tk] + L_ik) = relative[k, t] * scaled[i, k] * exp(shift[i])."""
+class AtomLikelihoods(Protocol):
+    """The expected likelihoods of the descriptors of a block under atoms, without a factor exp(shift) per descriptor:
+    exp(E[log pi_tk] + L_ik) = relative_tk * scaled_ik * exp(shift_i), where relative_tk is at most 1."""
 
+    topic_likelihood: np.ndarray  # (n, T) G without the shift
+
+    def sums(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return, for the topics of descriptors (n, T), the counts of atoms (T, K), their moments (K, F) and the
+        entropy without the term of log weights of atoms."""
+
+    def dense(self) -> np.ndarray:
+        """Return scaled_ik (n, K)."""
+
+    relative: np.ndarray  # (T, K)
+    lists: np.ndarray | None  # (n, M) atoms to remember
+
+
+def atom_likelihoods(frozen: FrozenTopics, rows: np.ndarray, earlier: AtomLists | None = None) -> AtomLikelihoods:
+    """`rows` (n, F) are the sufficient statistics of the descriptors, C-contiguous."""
+    if earlier is None and frozen.n_nearest is None and len(frozen.coefficients) <= DENSE:
+        return AllAtoms.of(frozen, rows)
+    return FewAtoms.of(frozen, rows, earlier)
+
+
+@dataclass(frozen=True)
+class AllAtoms:
+    """All atoms, by matrix products."""
+
+    rows: np.ndarray  # (n, F)
+    log_likelihood: np.ndarray  # (n, K) L
+    scaled: np.ndarray  # (n, K)
+    shift: np.ndarray  # (n,)
+    relative: np.ndarray  # (T, K)
+    topic_likelihood: np.ndarray  # (n, T)
+    lists: None = None
+
+    @classmethod
+    def of(cls, frozen: FrozenTopics, rows: np.ndarray) -> "AllAtoms":
+        dtype = rows.dtype
+        log_likelihood = rows @ frozen.coefficients.T.astype(dtype)
+        best = frozen.log_atoms.max(0)
+        scaled = log_likelihood + best.astype(dtype)
+        shift = scaled.max(1)
+        scaled -= shift[:, None]
+        np.exp(scaled, out=scaled)
+        relative = np.exp(frozen.log_atoms - best).astype(dtype)
+        return cls(rows, log_likelihood, scaled, shift, relative, scaled @ relative.T)
+
+    def sums(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+        ratio, entropy = _ratios(np.ascontiguousarray(weights), self.topic_likelihood)
+        counts = (self.relative * (ratio.T @ self.scaled)).astype(float)
+        owned = ratio @ self.relative
+        entropy += float(self.shift.sum(dtype=float)) - _own(owned, self.scaled, self.log_likelihood)
+        return counts, (owned.T @ self.rows).astype(float), entropy
+
+    def dense(self) -> np.ndarray:
+        return self.scaled
+
+
+@dataclass(frozen=True)
+class FewAtoms:
+    """The atoms that count for each descriptor: all near the best one, or lists of a fixed length."""
+
+    rows: np.ndarray  # (n, F)
     near: NearAtoms
     scaled: np.ndarray  # of each entry of `near`
     shift: np.ndarray  # (n,)
     best: np.ndarray  # (K,) largest log weight of each atom
-    relative: np.ndarray  # (K, T), at most 1
-    topic_likelihood: np.ndarray  # (n, T) G without the shift
-    lists: np.ndarray | None  # (n, M)
+    relative: np.ndarray  # (T, K)
+    topic_likelihood: np.ndarray  # (n, T)
+    lists: np.ndarray | None
 
     @classmethod
-    def of(cls, frozen: FrozenTopics, rows: np.ndarray, earlier: AtomLists | None = None) -> "AtomLikelihoods":
-        """`rows` (n, F) are the sufficient statistics of the descriptors, C-contiguous."""
+    def of(cls, frozen: FrozenTopics, rows: np.ndarray, earlier: AtomLists | None = None) -> "FewAtoms":
         best = frozen.log_atoms.max(0)
         coefficients = frozen.coefficients.copy()
         coefficients[:, 0] += best  # the first statistic is 1
         coefficients = coefficients.astype(rows.dtype)
         lists = None
-        if frozen.n_nearest is not None and (earlier is not None or frozen.n_nearest < len(coefficients)):
+        if frozen.n_nearest is None:
+            near = NearAtoms.all_that_count(rows, coefficients)
+        else:
             lists = _lists(rows, coefficients, frozen.n_nearest, earlier)
             near = NearAtoms.of_lists(rows, coefficients, lists)
-        else:
-            near = NearAtoms.all_that_count(rows, coefficients)
-        relative = np.ascontiguousarray(np.exp(frozen.log_atoms - best).T)
+        relative = np.exp(frozen.log_atoms - best)
         likelihood, shift, scaled = topic_likelihoods(
-            near.starts, near.atoms, near.weighted, relative, SPAN[rows.dtype.name]
+            near.starts, near.atoms, near.weighted, np.ascontiguousarray(relative.T), SPAN[rows.dtype.name]
         )
-        return cls(near, scaled, shift, best, relative, likelihood, lists)
+        return cls(rows, near, scaled, shift, best, relative, likelihood, lists)
+
+    def sums(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+        near, relative = self.near, np.ascontiguousarray(self.relative.T)
+        counts, moments, entropy = ownership(
+            near.starts, near.atoms, near.weighted, self.scaled, relative, self.best, self.topic_likelihood, weights,
+            self.rows,
+        )  # fmt: skip
+        return counts.T, moments, entropy + float(self.shift.sum())
+
+    def dense(self) -> np.ndarray:
+        out = np.zeros((len(self.rows), len(self.best)))
+        out[np.repeat(np.arange(len(out)), np.diff(self.near.starts)), self.near.atoms] = self.scaled
+        return out
 
 
 def _lists(rows: np.ndarray, coefficients: np.ndarray, count: int, earlier: AtomLists | None) -> np.ndarray:
@@ -139,14 +213,11 @@ def document_step(
 ) -> DocumentStatistics:
     """Return the statistics of a block. `start` (n, T) are counts to start from; by default equal shares."""
     rows = _rows(block, frozen)
-    near = AtomLikelihoods.of(frozen, rows, earlier)
-    counts, weights = _settled(near, frozen, block.starts, start)
-    atom_counts, moments, entropy = ownership(
-        near.near.starts, near.near.atoms, near.near.weighted, near.scaled, near.relative, near.best,
-        near.topic_likelihood, weights, rows,
-    )  # fmt: skip
-    entropy += float(near.shift.sum()) - float((atom_counts.T * frozen.log_atoms).sum())
-    return DocumentStatistics(atom_counts.T, moments, entropy, counts, None if earlier is None else near.lists)
+    likelihoods = atom_likelihoods(frozen, rows, earlier)
+    counts, weights = _settled(likelihoods, frozen, block.starts, start)
+    atom_counts, moments, entropy = likelihoods.sums(weights)
+    entropy -= float((atom_counts * frozen.log_atoms).sum())
+    return DocumentStatistics(atom_counts, moments, entropy, counts, None if earlier is None else likelihoods.lists)
 
 
 def _rows(block: DocumentBlock, frozen: FrozenTopics) -> np.ndarray:
@@ -173,23 +244,48 @@ def settled_topics(
 
 def topic_counts(block: DocumentBlock, frozen: FrozenTopics) -> np.ndarray:
     """Return the expected number of descriptors of each topic in each document (n, T)."""
-    return _settled(AtomLikelihoods.of(frozen, _rows(block, frozen)), frozen, block.starts, None)[0]
+    return _settled(atom_likelihoods(frozen, _rows(block, frozen)), frozen, block.starts, None)[0]
 
 
 def descriptor_topics(block: DocumentBlock, frozen: FrozenTopics) -> np.ndarray:
     """Return the probability of each topic for each descriptor (n, T)."""
-    return _settled(AtomLikelihoods.of(frozen, _rows(block, frozen)), frozen, block.starts, None)[1]
+    return _settled(atom_likelihoods(frozen, _rows(block, frozen)), frozen, block.starts, None)[1]
 
 
 def descriptor_clusters(block: DocumentBlock, frozen: FrozenTopics, mapping: np.ndarray) -> np.ndarray:
     """Return the probability of each cluster for each descriptor (n, C)."""
-    likelihoods = AtomLikelihoods.of(frozen, _rows(block, frozen))
-    near = likelihoods.near
+    likelihoods = atom_likelihoods(frozen, _rows(block, frozen))
     _, weights = _settled(likelihoods, frozen, block.starts, None)
     ratio = np.where(weights > 0, weights / np.maximum(likelihoods.topic_likelihood, 1e-300), 0)
-    scaled = np.zeros((len(weights), len(mapping)))
-    scaled[np.repeat(np.arange(len(weights)), np.diff(near.starts)), near.atoms] = likelihoods.scaled
-    return (scaled * (ratio @ likelihoods.relative.T)) @ mapping
+    return (likelihoods.dense() * (ratio @ likelihoods.relative)) @ mapping
+
+
+@numba.njit(cache=True, nogil=True)
+def _ratios(weights, likelihood):
+    """Return the topics of descriptors (n, T) divided by their likelihoods, and the entropy of topics plus the mean log
+    likelihood under them."""
+    n, T = weights.shape
+    out, entropy = np.zeros((n, T), likelihood.dtype), 0.0
+    for i in range(n):
+        for t in range(T):
+            if weights[i, t] > NEGLIGIBLE and likelihood[i, t] > 0:
+                ratio = weights[i, t] / likelihood[i, t]
+                out[i, t] = ratio
+                entropy -= weights[i, t] * math.log(ratio)
+    return out, entropy
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def _own(factors, scaled, log_likelihood):
+    """Multiply `factors` by `scaled`, which gives the atoms of descriptors. Returns their summed log likelihoods."""
+    total = 0.0
+    for i in range(len(factors)):
+        of_row = 0.0
+        for k in range(factors.shape[1]):
+            factors[i, k] *= scaled[i, k]
+            of_row += factors[i, k] * log_likelihood[i, k]
+        total += of_row
+    return total
 
 
 @numba.njit(cache=True, nogil=True)

@@ -21,7 +21,8 @@ from benthoscope.engine.topics.variational import (
     Runtime,
     TopicFit,
     compact,
-    stochastic_inference,
+    final_fit,
+    stochastic_state,
     topic_counts_of,
     topic_weights_of,
 )
@@ -76,7 +77,8 @@ def without_doubles(union: TopicState, old_clusters: int, old_atoms: int) -> Top
     of the descriptors of both is highest, if it is higher than that of two clusters. The atoms of a joined cluster join
     the largest old atom of the old cluster."""
     target = _doubled(union, old_clusters)
-    cluster = union.mapping.argmax(1)
+    rows = union.mapping
+    cluster = rows.argmax(1)
     owned = union.atom_counts.sum(0)
     atom_target = np.arange(union.n_atoms)
     for atom in range(old_atoms, union.n_atoms):
@@ -89,7 +91,7 @@ def without_doubles(union: TopicState, old_clusters: int, old_atoms: int) -> Top
     np.add.at(moments, cluster_number, union.cluster_moments)
     counts, mapping = np.zeros((len(atoms), union.n_topics)), np.zeros((len(clusters), len(atoms)))
     np.add.at(counts, atom_number, union.atom_counts.T)
-    np.add.at(mapping, cluster_number, union.mapping[atoms].T)
+    np.add.at(mapping, cluster_number, rows[atoms].T)
     log_mapping = np.log(np.maximum(mapping.T, np.finfo(float).tiny))
     state = TopicState.of(union.prior, moments, log_mapping, counts.T, np.zeros(len(clusters)))
     return state.with_mapping(log_mapping).with_master()
@@ -112,8 +114,8 @@ class IncrementRule:
     """Iterations on the new documents alone and on all documents."""
 
     rate: LearningRate = OF_INCREMENTS
-    alone: int = 20
-    together: int = 6
+    alone: int = 16
+    together: int = 5
     extends: bool = True  # False only to measure what the join is worth
 
     def rate_together(self, new: int, total: int) -> LearningRate:
@@ -171,6 +173,7 @@ def add_documents(
     """Return the model of all documents. `start` is the initial state of a model of the new documents. The checkpoint
     of the monitor resumes an interrupted call with the same arguments."""
     saved = monitor.checkpoint.load()
+    clusters_before = state.clusters_in_use
     if saved is not None:
         monitor.restore(saved)
     identity, everything = dict(monitor.marks), joined(old, new)
@@ -184,10 +187,9 @@ def add_documents(
     monitor.stage, monitor.n_rows = "all images: ", everything.n_rows
     monitor.marks = {**identity, **model.marks()}
     rate = rule.rate_together(len(new), len(everything))
-    fit = stochastic_inference(everything, model.state, rate, rule.together, seed + 1, runtime, monitor, model.begin)
-    if runtime.prune and rule.extends:
-        fit = replace(fit, state=compact(fit.state))
-    return Increment(fit, state.clusters_in_use, model.clusters_joined, model.match)
+    state = stochastic_state(everything, model.state, rate, rule.together, seed + 1, runtime, monitor, model.begin)
+    fit = final_fit(everything, compact(state) if runtime.prune and rule.extends else state, runtime, monitor, False)
+    return Increment(fit, clusters_before, model.clusters_joined, model.match)
 
 
 def _fitted_alone(
@@ -205,7 +207,7 @@ def _fitted_alone(
     begin = 0
     if saved is not None:
         start, begin = TopicState.from_arrays(saved), int(saved["iteration"])
-    return stochastic_inference(new, start, rule.rate, rule.alone, seed, runtime, monitor, begin).state
+    return stochastic_state(new, start, rule.rate, rule.alone, seed, runtime, monitor, begin)
 
 
 def _joined_model(

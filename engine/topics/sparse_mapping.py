@@ -1,71 +1,66 @@
-"""Products with the mapping of atoms to clusters, and its update. Almost all of its entries are zero in floating point
-after a few iterations, so these functions skip entries that do not count."""
+"""The update of the mapping of atoms to clusters. Almost all of its entries are zero in floating point after a few
+iterations, so one pass over the logs also collects the entries that count, and all products use these alone."""
 
 import numba
 import numpy as np
+from scipy.sparse import csr_array
 
 NEGLIGIBLE = 1e-16  # probability
 NO_EXPONENT = -745.0  # exp of less is zero
 
 
+def normalised(log_mapping: np.ndarray, floor: float) -> tuple[np.ndarray, csr_array]:
+    """Return the log of a mapping (K, C) with rows that sum to 1, at least `floor`, and the entries that count."""
+    return _stepped(log_mapping, log_mapping, np.zeros(log_mapping.shape[1]), 1.0, 1.0, floor)
+
+
+def towards(
+    log_mapping: np.ndarray, likelihood: np.ndarray, log_prior: np.ndarray, draws: float, rate: float, floor: float
+) -> tuple[np.ndarray, csr_array]:
+    """Return the mapping after a step of length `rate` from `log_mapping` to the best one, which is proportional to
+    exp(log_prior + likelihood / draws), and the entries that count."""
+    return _stepped(log_mapping, likelihood, log_prior, draws, rate, floor)
+
+
+def counting_entries(log_mapping: np.ndarray) -> csr_array:
+    """Return the entries of a normalised mapping that count."""
+    rows, columns = np.nonzero(log_mapping > np.log(NEGLIGIBLE))
+    starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(log_mapping)))])
+    return csr_array((np.exp(log_mapping[rows, columns]), columns, starts), shape=log_mapping.shape)
+
+
+def _stepped(current, likelihood, log_prior, draws, rate, floor) -> tuple[np.ndarray, csr_array]:
+    arrays = (np.ascontiguousarray(each, float) for each in (current, likelihood, log_prior))
+    log_rows, counts, columns = _step(*arrays, float(draws), float(rate), floor, np.log(NEGLIGIBLE))
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    rows = np.repeat(np.arange(len(counts)), counts)
+    return log_rows, csr_array((np.exp(log_rows[rows, columns]), columns, starts), shape=log_rows.shape)
+
+
 @numba.njit(cache=True, nogil=True)
-def of_atoms(mapping, values):
-    """Return the mean of values of clusters (C, F) for each atom (K, F)."""
-    K, C = mapping.shape
-    out = np.zeros((K, values.shape[1]))
+def _step(current, likelihood, log_prior, draws, rate, floor, negligible):
+    K, C = current.shape
+    out, counts = np.empty((K, C)), np.zeros(K, np.int64)
+    columns, at = np.empty(4 * (K + C), np.int64), 0
     for k in range(K):
+        highest = -np.inf
         for c in range(C):
-            if mapping[k, c] > NEGLIGIBLE:
-                for f in range(values.shape[1]):
-                    out[k, f] += mapping[k, c] * values[c, f]
-    return out
-
-
-@numba.njit(cache=True, nogil=True)
-def of_clusters(mapping, values):
-    """Return the sum of values of atoms (K, F) for each cluster (C, F)."""
-    K, C = mapping.shape
-    out = np.zeros((C, values.shape[1]))
-    for k in range(K):
+            value = rate * (log_prior[c] + likelihood[k, c] / draws)
+            if rate != 1.0:
+                value += (1.0 - rate) * current[k, c]
+            out[k, c] = value
+            highest = max(highest, value)
+        total = 0.0
         for c in range(C):
-            if mapping[k, c] > NEGLIGIBLE:
-                for f in range(values.shape[1]):
-                    out[c, f] += mapping[k, c] * values[k, f]
-    return out
-
-
-@numba.njit(cache=True, nogil=True)
-def normalised(log_mapping, floor):
-    """Return the log of a mapping with rows that sum to 1, at least `floor`."""
-    out = np.empty(log_mapping.shape)
-    for k in range(len(log_mapping)):
-        highest, total = log_mapping[k].max(), 0.0
-        for value in log_mapping[k]:
-            if value - highest > NO_EXPONENT:
-                total += np.exp(value - highest)
+            if out[k, c] - highest > NO_EXPONENT:
+                total += np.exp(out[k, c] - highest)
         shift = highest + np.log(total)
-        for c in range(out.shape[1]):
-            out[k, c] = max(log_mapping[k, c] - shift, floor)
-    return out
-
-
-@numba.njit(cache=True, nogil=True)
-def exponential(log_mapping):
-    """Return the exponential of each entry; most are zero, which takes no time."""
-    out = np.zeros(log_mapping.shape)
-    for k in range(out.shape[0]):
-        for c in range(out.shape[1]):
-            if log_mapping[k, c] > NO_EXPONENT:
-                out[k, c] = np.exp(log_mapping[k, c])
-    return out
-
-
-@numba.njit(cache=True, nogil=True)
-def divergence(mapping, log_mapping, expected_log):
-    """Return the sum over atoms and clusters of mapping * (expected_log - log_mapping)."""
-    total = 0.0
-    for k in range(mapping.shape[0]):
-        for c in range(mapping.shape[1]):
-            if mapping[k, c] > 0:
-                total += mapping[k, c] * (expected_log[c] - log_mapping[k, c])
-    return total
+        if at + C > len(columns):
+            columns = np.concatenate((columns, np.empty(len(columns) + C, np.int64)))
+        for c in range(C):
+            out[k, c] = max(out[k, c] - shift, floor)
+            if out[k, c] > negligible:
+                columns[at] = c
+                at += 1
+                counts[k] += 1
+    return out, counts, columns[:at]

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from benthoscope.engine.distributions import Dirichlet, NestedSticks, SphericalGaussian, TruncatedSticks, Weights
 from benthoscope.engine.problems import fail, unknown
-from benthoscope.engine.topics.sparse_mapping import exponential, normalised
+from benthoscope.engine.topics.sparse_mapping import counting_entries, normalised, towards
 
 LEAST_LOG = -800.0  # floor of the log of the mapping; from minus infinity, an entry could never recover
 IN_USE = 1.0  # descriptors that a cluster or an atom in use owns
@@ -70,7 +71,7 @@ class TopicState:
     atom_counts: np.ndarray  # (T, K) descriptors of each topic on each atom
     cluster_counts: np.ndarray  # (C,) mapping draws of each cluster
     clusters: SphericalGaussian = field(repr=False)
-    mapping: np.ndarray = field(repr=False)
+    links: csr_array = field(repr=False)  # (K, C) the entries of the mapping that count
     atoms: Weights = field(repr=False)  # of T topics
     master: Weights = field(repr=False)  # of 1 vector over clusters
 
@@ -84,10 +85,10 @@ class TopicState:
         cluster_counts: np.ndarray,
     ) -> "TopicState":
         """Return the state with all posteriors computed from the counts."""
-        mapping = exponential(np.ascontiguousarray(log_mapping, float))
+        links = counting_entries(log_mapping)
         return cls(
             prior, cluster_moments, log_mapping, atom_counts, cluster_counts,
-            prior.base.posterior(cluster_moments), mapping, prior.of_atoms.posterior(atom_counts),
+            prior.base.posterior(cluster_moments), links, prior.of_atoms.posterior(atom_counts),
             prior.of_clusters.posterior(cluster_counts[None]),
         )  # fmt: skip
 
@@ -106,16 +107,28 @@ class TopicState:
     def with_clusters(self, moments: np.ndarray) -> "TopicState":
         return replace(self, cluster_moments=moments, clusters=self.prior.base.posterior(moments))
 
+    @property
+    def mapping(self) -> np.ndarray:
+        """Return the probability of each cluster for each atom (K, C)."""
+        return self.links.toarray()
+
     def with_mapping(self, log_mapping: np.ndarray) -> "TopicState":
         """Return the state with rows of the mapping normalised."""
-        log_mapping = normalised(np.ascontiguousarray(log_mapping, float), LEAST_LOG)
-        return replace(self, log_mapping=log_mapping, mapping=exponential(log_mapping))
+        log_mapping, links = normalised(log_mapping, LEAST_LOG)
+        return replace(self, log_mapping=log_mapping, links=links)
+
+    def with_mapping_towards(self, likelihood: np.ndarray, rate: float) -> "TopicState":
+        """Return the state after a step of length `rate` to the best mapping for expected log likelihoods (K, C)."""
+        log_mapping, links = towards(
+            self.log_mapping, likelihood, self.master.expected_log[0], self.prior.mapping_draws, rate, LEAST_LOG
+        )
+        return replace(self, log_mapping=log_mapping, links=links)
 
     def with_atoms(self, counts: np.ndarray) -> "TopicState":
         return replace(self, atom_counts=counts, atoms=self.prior.of_atoms.posterior(counts))
 
     def with_master(self) -> "TopicState":
-        counts = self.prior.mapping_draws * self.mapping.sum(0)
+        counts = self.prior.mapping_draws * self.links.sum(0)
         return replace(self, cluster_counts=counts, master=self.prior.of_clusters.posterior(counts[None]))
 
     @property
@@ -129,7 +142,7 @@ class TopicState:
     def topic_profiles(self) -> np.ndarray:
         """Return the distribution of each topic over the clusters (T, C)."""
         weights = self.atoms.mean / self.atoms.mean.sum(1, keepdims=True)
-        return weights @ (self.mapping / self.mapping.sum(1, keepdims=True))
+        return weights @ self.links.toarray()
 
     def arrays(self) -> dict[str, np.ndarray]:
         prior = {

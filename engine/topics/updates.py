@@ -10,20 +10,17 @@ from collections.abc import Mapping
 import numpy as np
 
 from benthoscope.engine.topics.document_step import DocumentStatistics
-from benthoscope.engine.topics.sparse_mapping import divergence, of_atoms, of_clusters
 from benthoscope.engine.topics.state import TopicState
 
 
 def update_clusters(state: TopicState, statistics: DocumentStatistics, rate: float = 1.0) -> TopicState:
-    estimate = of_clusters(state.mapping, statistics.atom_moments)
+    estimate = state.links.T @ statistics.atom_moments
     return state.with_clusters(_blended(state.cluster_moments, estimate, rate))
 
 
 def update_mapping(state: TopicState, statistics: DocumentStatistics, rate: float = 1.0) -> TopicState:
-    estimate = statistics.atom_moments @ state.clusters.coefficients().T  # S of the note (K, C)
-    estimate /= state.prior.mapping_draws
-    estimate += state.master.expected_log
-    return state.with_mapping(_blended(state.log_mapping, estimate, rate))
+    likelihood = statistics.atom_moments @ state.clusters.coefficients().T  # S of the note (K, C)
+    return state.with_mapping_towards(likelihood, rate)
 
 
 def update_atoms(state: TopicState, statistics: DocumentStatistics, rate: float = 1.0) -> TopicState:
@@ -57,9 +54,10 @@ def bound_terms(state: TopicState, statistics: DocumentStatistics, document_fact
     """Return the terms of the lower bound, for statistics of the last document step. `document_factor` is the number of
     times that each document counts; the statistics are already scaled by it."""
     prior = state.prior
-    coefficients = of_atoms(state.mapping, state.clusters.coefficients())
+    coefficients = state.links @ state.clusters.coefficients()
     documents = float(prior.of_documents.log_evidence(statistics.document_counts).sum())
-    mapping = divergence(state.mapping, state.log_mapping, state.master.expected_log[0])
+    links = state.links
+    mapping = float((links.data * (state.master.expected_log[0][links.indices] - np.log(links.data))).sum())
     return {
         "data": float((statistics.atom_moments * coefficients).sum()),
         "atom choices": float((statistics.atom_counts * state.atoms.expected_log).sum()),

@@ -180,10 +180,10 @@ def coordinate_ascent(
             converged = True
             break
         last = current
-    return _final(documents, state, runtime, monitor, converged)
+    return final_fit(documents, state, runtime, monitor, converged)
 
 
-def _final(documents: Corpus, state: TopicState, runtime: Runtime, monitor: Monitor, converged: bool) -> TopicFit:
+def final_fit(documents: Corpus, state: TopicState, runtime: Runtime, monitor: Monitor, converged: bool) -> TopicFit:
     """Return the state with statistics and the bound of all documents under exactly this state."""
     statistics = collect(documents, state, runtime, None, monitor)
     return TopicFit(state, statistics, bound(state, statistics), converged)
@@ -216,11 +216,26 @@ def stochastic_inference(
     begin: int = 0,
 ) -> TopicFit:
     """Follow noisy natural gradients of random batches. The batches depend on the seed and the iteration only."""
+    state = stochastic_state(documents, state, rate, n_iter, seed, runtime, monitor, begin)
+    return final_fit(documents, state, runtime, monitor, False)
+
+
+def stochastic_state(
+    documents: Corpus,
+    state: TopicState,
+    rate: LearningRate,
+    n_iter: int,
+    seed: int,
+    runtime: Runtime,
+    monitor: Monitor,
+    begin: int = 0,
+) -> TopicState:
+    """Return the state of stochastic inference, without a last pass over all documents."""
     memory = _memory(documents, runtime)
     for iteration in range(begin, n_iter):
         state = stochastic_step(documents, state, rate, iteration, seed, runtime, monitor, memory)
         monitor.save_when_due(state, iteration + 1)
-    return _final(documents, state, runtime, monitor, False)
+    return state
 
 
 def stochastic_step(
