@@ -9,12 +9,13 @@ TREE := $(VENV)/tree/benthoscope
 # Compiled modules are kept: the tests start hundreds of processes, and each would compile the program again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test bench check lint layers types javascript coverage docs clean
+.PHONY: help demo test bench peers check lint layers types javascript coverage docs clean
 
 help:
 	@echo "make demo    open the app on the sample campaign"
 	@echo "make test    run every test"
 	@echo "make bench   print the measured tables (ONLY=name for one of them)"
+	@echo "make peers   install programs that benchmarks compare with, in an environment of their own"
 	@echo "make check   check style, layers and types, and run the fast unit tests"
 	@echo "make lint    check style, layers and types"
 	@echo "make coverage  run the tests without a browser and report which lines they run"
@@ -71,6 +72,11 @@ test: layers
 
 bench: $(VENV)/.test
 	$(RUN)/python -m tests.benchmarks $(ONLY)
+
+# Other programs that benchmarks compare with; they are no dependencies of the project or of its tests.
+peers: $(VENV)/.test
+	$(PYTHON) -m venv $(VENV)/peers
+	$(VENV)/peers/bin/python -m pip install --disable-pip-version-check -q gensim tomotopy scikit-learn
 
 lint: layers types
 	$(RUN)/ruff check .

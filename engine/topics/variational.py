@@ -215,8 +215,12 @@ def stochastic_inference(
     monitor: Monitor,
     begin: int = 0,
 ) -> TopicFit:
-    """Follow noisy natural gradients of random batches. The batches depend on the seed and the iteration only."""
+    """Follow noisy natural gradients of random batches. The batches depend on the seed and the iteration only. A last
+    step on all documents removes the noise of the last batches."""
     state = stochastic_state(documents, state, rate, n_iter, seed, runtime, monitor, begin)
+    if rate.share < 1:
+        state = runtime.step(state, collect(documents, state, runtime, None, monitor))
+        state = _pruned(state, None) if runtime.prune else state
     return final_fit(documents, state, runtime, monitor, False)
 
 

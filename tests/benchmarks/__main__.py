@@ -1,12 +1,15 @@
-"""`python -m tests.benchmarks [NAME ...]` prints the tables of the named benchmarks, or of all."""
+"""`python -m tests.benchmarks [NAME ...]` prints the tables of the named benchmarks, or of all. A benchmark that takes
+long has parts, and NAME:PART prints one of them.
+"""
 
 import importlib
 import os
 import pkgutil
 import sys
+from collections.abc import Iterator
 
 from tests import benchmarks
-from tests.benchmarks.measure import machine
+from tests.benchmarks.measure import Table, machine
 
 BLAS_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -17,7 +20,7 @@ def names() -> list[str]:
 
 
 def main(requested: list[str]) -> int:
-    unknown = sorted(set(requested) - set(names()))
+    unknown = sorted({name.partition(":")[0] for name in requested} - set(names()))
     if unknown:
         print(f"no benchmark {', '.join(unknown)}; there are {', '.join(names())}", file=sys.stderr)
         return 2
@@ -25,9 +28,14 @@ def main(requested: list[str]) -> int:
         os.environ.setdefault(variable, "1")
     print(machine(), flush=True)
     for name in requested or names():
-        for table in importlib.import_module(f"tests.benchmarks.bench_{name}").tables():
+        for table in _tables(*name.split(":")):
             print(f"\n{table}", flush=True)
     return 0
+
+
+def _tables(name: str, *parts: str) -> Iterator[Table]:
+    module = importlib.import_module(f"tests.benchmarks.bench_{name}")
+    return module.tables(*parts)
 
 
 if __name__ == "__main__":

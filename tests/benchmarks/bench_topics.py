@@ -1,48 +1,24 @@
-"""Topics: Gibbs updates, adding images against new fits, new images, accuracy, and stochastic inference at full size.
-Peers (gensim, tomotopy) run in the same session if they are installed.
+"""Topics: Gibbs updates, adding images against new fits, weights of a million stored images, the size of the source's
+corpus, and accuracy on known and on real sets.
 
-python -m tests.benchmarks topics
+python -m tests.benchmarks topics, or one of the PARTS below, such as topics:fits
 """
 
-import time
-from collections.abc import Callable, Iterator
-from importlib.util import find_spec
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
-from sklearn.cluster import MiniBatchKMeans
-from sklearn.decomposition import LatentDirichletAllocation
 
 from benthoscope.engine.distributions import SphericalGaussian
-from benthoscope.engine.topics import (
-    HistogramIntersectionSVM,
-    InfiniteWordTopicModel,
-    VisualLDA,
-    draw_corpus,
-)
+from benthoscope.engine.topics import HistogramIntersectionSVM, InfiniteWordTopicModel, VisualLDA
 from benthoscope.engine.topics.gibbs import GibbsRule, GibbsSampler, run_chain
+from tests.benchmarks import topics_full_size
 from tests.benchmarks.measure import Table, measure
 from tests.topic_corpora import pairs, scattered
 
-IMAGES, EACH, WIDTH, TOPICS, CLUSTERS = 1_300, 650, 128, 25, 4_000
-VOCABULARY = 1_000
 
-
-def tables() -> Iterator[Table]:
-    yield _updates()
-    yield _increments()
-    yield _transforms()
-    yield _accuracy()
-    yield _at_size()
-
-
-def corpus(images: int, each: int, width: int, clusters: int, seed: int = 0):
-    """Return float32 descriptors of unit-like scale and their images, drawn from the model's prior."""
-    rng = np.random.default_rng(seed)
-    base = SphericalGaussian.prior(np.zeros(width), 0.3, 0.3, 50.0)
-    drawn = draw_corpus(
-        images, each, np.full(TOPICS, 0.1), base, rng, topic_concentration=clusters / 4, concentration=clusters / 4
-    )
-    return drawn.descriptors.astype(np.float32), drawn.image_of_descriptor
+def tables(*parts: str) -> Iterator[Table]:
+    for part in parts or PARTS:
+        yield from PARTS[part]()
 
 
 def _updates() -> Table:
@@ -78,7 +54,7 @@ def _increments() -> Table:
 
 def _transforms() -> Table:
     """Topic weights of stored documents, measured on 20,000 and scaled to 1,000,000."""
-    X, image = corpus(20_000, 50, 24, 200)
+    X, image = topics_full_size.drawn_corpus(20_000, 50, 24, 200)
     few = image < 1_000
     model = InfiniteWordTopicModel(20, inference="svi", n_clusters=300, max_iter=10, n_init=1, random_state=0)
     model.fit(X[few], image[few])
@@ -112,52 +88,11 @@ def _accuracy() -> Table:
     return Table("Accuracy on ten classes, 200 training images", ["spread", "model", "accuracy"], rows)
 
 
-def _at_size() -> Table:
-    """A corpus of the size of the source's, against one run of k-means and LDA."""
-    X, image = corpus(IMAGES, EACH, WIDTH, CLUSTERS)
-    rows, notes = [], []
-    for epochs, name in ((5, "svi"), (50, "svi")):
-        model = InfiniteWordTopicModel(
-            TOPICS, inference="svi", n_clusters=CLUSTERS, max_iter=epochs, n_init=1, random_state=0
-        )
-        began = time.monotonic()
-        _, cost = measure(lambda model=model: model.fit(X, image))
-        rows.append([f"{name}, {epochs} epochs", cost.cpu, str(model.n_clusters_), model.lower_bound_])
-        notes.append(f"{name} {epochs}: {time.monotonic() - began:.0f} s")
-    words, cost = measure(lambda: MiniBatchKMeans(VOCABULARY, n_init=1, random_state=0).fit(X).labels_)
-    rows.append([f"k-means (minibatch), {VOCABULARY} words", cost.cpu, str(VOCABULARY), np.nan])
-    counts = np.zeros((IMAGES, VOCABULARY), np.int32)
-    np.add.at(counts, (image, words), 1)
-    for peer, fit in _peers(counts):
-        if fit is None:
-            notes.append(f"{peer} left out: not installed")
-        else:
-            rows.append([peer, measure(fit)[1].cpu, str(VOCABULARY), np.nan])
-    return Table(
-        f"{IMAGES:,} images x {EACH} descriptors x {WIDTH}", ["method", "CPU s", "clusters", "bound"], rows, notes
-    )
-
-
-def _peers(counts: np.ndarray) -> Iterator[tuple[str, Callable[[], object] | None]]:
-    yield "scikit-learn LDA", lambda: LatentDirichletAllocation(TOPICS, max_iter=50, random_state=0).fit(counts)
-    yield "gensim LDA", (lambda: _gensim(counts)) if find_spec("gensim") else None
-    yield "tomotopy LDA", (lambda: _tomotopy(counts, "LDAModel")) if find_spec("tomotopy") else None
-    yield "tomotopy HDP", (lambda: _tomotopy(counts, "HDPModel")) if find_spec("tomotopy") else None
-
-
-def _gensim(counts: np.ndarray) -> object:
-    from gensim.models import LdaMulticore
-
-    bags = [[(int(word), int(row[word])) for word in np.flatnonzero(row)] for row in counts]
-    names = {word: str(word) for word in range(counts.shape[1])}
-    return LdaMulticore(bags, TOPICS, id2word=names, passes=50, workers=1, random_state=0)
-
-
-def _tomotopy(counts: np.ndarray, kind: str) -> object:
-    import tomotopy
-
-    model = getattr(tomotopy, kind)(**({"k": TOPICS} if kind == "LDAModel" else {"initial_k": TOPICS}), seed=0)
-    for row in counts:
-        model.add_doc([str(word) for word in np.repeat(np.arange(len(row)), row)])
-    model.train(500, workers=1)
-    return model
+PARTS: dict[str, Callable[[], Iterable[Table]]] = {
+    "draws": lambda: [_updates()],
+    "added": lambda: [_increments()],
+    "stored": lambda: [_transforms()],
+    "fits": topics_full_size.fits,
+    "words": topics_full_size.words_and_lda,
+    "known": lambda: [_accuracy()],
+}
