@@ -77,8 +77,8 @@ class RememberedAtoms:
         return lists, is_due | (lists < 0).all(1)
 
     def store(self, documents: np.ndarray, lists: np.ndarray) -> None:
-        self._lists[self._rows(documents)] = -1
-        self._lists[self._rows(documents), : lists.shape[1]] = lists
+        missing = self._lists.shape[1] - lists.shape[1]
+        self._lists[self._rows(documents)] = np.pad(lists, ((0, 0), (0, missing)), constant_values=-1)
 
     def renumber(self, kept: np.ndarray, n_atoms: int) -> None:
         """Rename the atoms after all but `kept` of `n_atoms` were dropped."""

@@ -5,7 +5,9 @@ import pytest
 
 from benthoscope.engine.compute import DaskCluster, InOrder
 from benthoscope.engine.mixtures import GMC, MCM, VDP
+from benthoscope.engine.topics import InfiniteWordTopicModel
 from tests.acceptance.object_scenes import sample_scenes
+from tests.topic_corpora import scattered
 
 distributed = pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
 
@@ -61,3 +63,15 @@ def test_a_dask_cluster_finds_the_same_objects_and_scenes(cluster, tmp_path):
         assert (there.image_labels_ == current.image_labels_).mean() > 0.999
         prediction = there.explain(source, data.image, data.scenes % 2, image_features=data.W, compute=cluster)
         assert (prediction.image_labels == there.image_labels_).mean() > 0.99
+
+
+@pytest.mark.parametrize("nearest", [None, 6])
+def test_a_dask_cluster_fits_the_same_topics(nearest, cluster):
+    corpus = scattered(40, 2.0, 0, size=40)
+    settings = {"inference": "svi", "n_clusters": 60, "n_nearest": nearest, "max_iter": 3, "n_init": 1}
+    here, there = (
+        InfiniteWordTopicModel(8, **settings, random_state=0).fit(corpus.X, corpus.image, compute=compute)
+        for compute in (InOrder(), cluster)
+    )
+    assert there.lower_bound_ == pytest.approx(here.lower_bound_, rel=1e-9)
+    np.testing.assert_allclose(there.topic_weights_, here.topic_weights_, atol=1e-6)

@@ -11,7 +11,7 @@ import numpy as np
 from benthoscope.engine.distributions import SphericalGaussian
 from benthoscope.engine.topics import HistogramIntersectionSVM, InfiniteWordTopicModel, VisualLDA
 from benthoscope.engine.topics.gibbs import GibbsRule, GibbsSampler, run_chain
-from tests.benchmarks import topics_full_size
+from tests.benchmarks import topics_full_size, topics_sets, topics_stored
 from tests.benchmarks.measure import Table, measure
 from tests.topic_corpora import pairs, scattered
 
@@ -52,20 +52,6 @@ def _increments() -> Table:
     return Table("Incremental inference", ["what", "CPU s", "bound"], rows, notes)
 
 
-def _transforms() -> Table:
-    """Topic weights of stored documents, measured on 20,000 and scaled to 1,000,000."""
-    X, image = topics_full_size.drawn_corpus(20_000, 50, 24, 200)
-    few = image < 1_000
-    model = InfiniteWordTopicModel(20, inference="svi", n_clusters=300, max_iter=10, n_init=1, random_state=0)
-    model.fit(X[few], image[few])
-    _, cost = measure(lambda: model.transform(X, image))
-    return Table(
-        "Topic weights of images of 50 descriptors of 24 columns",
-        ["images", "clusters", "CPU s", "minutes on 2 cores for 1,000,000"],
-        [["20,000", str(model.n_clusters_), cost.cpu, cost.cpu * 50 / 2 / 60]],
-    )
-
-
 def _accuracy() -> Table:
     """Classes of the set Pairs with labels for all training documents (methods note 12.7, BL1)."""
     rows = []
@@ -91,8 +77,9 @@ def _accuracy() -> Table:
 PARTS: dict[str, Callable[[], Iterable[Table]]] = {
     "draws": lambda: [_updates()],
     "added": lambda: [_increments()],
-    "stored": lambda: [_transforms()],
+    "stored": topics_stored.tables,
     "fits": topics_full_size.fits,
     "words": topics_full_size.words_and_lda,
+    "sets": topics_sets.tables,
     "known": lambda: [_accuracy()],
 }
