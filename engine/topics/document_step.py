@@ -95,7 +95,14 @@ class AtomLikelihoods(Protocol):
     """The expected likelihoods of the descriptors of a block under atoms, without a factor exp(shift) per descriptor:
     exp(E[log pi_tk] + L_ik) = relative_tk * scaled_ik * exp(shift_i), where relative_tk is at most 1."""
 
-    topic_likelihood: np.ndarray  # (n, T) G without the shift
+    @property
+    def topic_likelihood(self) -> np.ndarray: ...  # (n, T) G without the shift
+
+    @property
+    def relative(self) -> np.ndarray: ...  # (T, K)
+
+    @property
+    def lists(self) -> np.ndarray | None: ...  # (n, M) atoms to remember
 
     def sums(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
         """Return, for the topics of descriptors (n, T), the counts of atoms (T, K), their moments (K, F) and the
@@ -103,9 +110,6 @@ class AtomLikelihoods(Protocol):
 
     def dense(self) -> np.ndarray:
         """Return scaled_ik (n, K)."""
-
-    relative: np.ndarray  # (T, K)
-    lists: np.ndarray | None  # (n, M) atoms to remember
 
 
 def atom_likelihoods(frozen: FrozenTopics, rows: np.ndarray, earlier: AtomLists | None = None) -> AtomLikelihoods:
@@ -199,9 +203,9 @@ def _lists(rows: np.ndarray, coefficients: np.ndarray, count: int, earlier: Atom
     if earlier is None:
         return nearest_atoms(rows, coefficients, count)
     lists = earlier.atoms.copy()
-    found = nearest_atoms(rows[earlier.to_search], coefficients, count)
+    nearest = nearest_atoms(rows[earlier.to_search], coefficients, count)
     lists[earlier.to_search] = -1
-    lists[earlier.to_search, : found.shape[1]] = found
+    lists[earlier.to_search, : nearest.shape[1]] = nearest
     return lists
 
 

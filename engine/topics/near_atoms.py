@@ -80,10 +80,10 @@ class RememberedAtoms:
         missing = self._lists.shape[1] - lists.shape[1]
         self._lists[self._rows(documents)] = np.pad(lists, ((0, 0), (0, missing)), constant_values=-1)
 
-    def renumber(self, kept: np.ndarray, n_atoms: int) -> None:
-        """Rename the atoms after all but `kept` of `n_atoms` were dropped."""
+    def renumber(self, remaining: np.ndarray, n_atoms: int) -> None:
+        """Rename the atoms after all but `remaining` of `n_atoms` were dropped."""
         number = np.full(n_atoms + 1, -1, np.int32)  # the last entry stands for none
-        number[kept] = np.arange(len(kept))
+        number[remaining] = np.arange(len(remaining))
         self._lists = number[self._lists]
 
     def _rows(self, documents: np.ndarray) -> slice | np.ndarray:

@@ -30,8 +30,8 @@ def counting_entries(log_mapping: np.ndarray) -> csr_array:
 
 
 def _stepped(current, likelihood, log_prior, draws, rate, floor) -> tuple[np.ndarray, csr_array]:
-    arrays = (np.ascontiguousarray(each, float) for each in (current, likelihood, log_prior))
-    log_rows, counts, columns = _step(*arrays, float(draws), float(rate), floor, np.log(NEGLIGIBLE))
+    before, gain, prior = (np.ascontiguousarray(each, float) for each in (current, likelihood, log_prior))
+    log_rows, counts, columns = _step(before, gain, prior, float(draws), float(rate), floor, np.log(NEGLIGIBLE))
     starts = np.concatenate([[0], np.cumsum(counts)])
     rows = np.repeat(np.arange(len(counts)), counts)
     return log_rows, csr_array((np.exp(log_rows[rows, columns]), columns, starts), shape=log_rows.shape)
