@@ -188,20 +188,24 @@ def _draw_descriptors(sampler, rng):
     assert all(t >= 0 for _, t in seats)
 
 
-def test_the_sampler_leaves_the_joint_distribution_unchanged():
-    """Geweke's test: forward draws and alternating draws of seats and descriptors agree in eight statistics."""
+def largest_geweke_score(draws, direct):
+    """The largest score of eight statistics between forward draws and alternating draws of seats and descriptors."""
     rng = np.random.default_rng(7)
-    direct = np.array([geweke_statistics(forward(rng)) for _ in range(1200)])
+    forward_draws = np.array([geweke_statistics(forward(rng)) for _ in range(direct)])
     sampler, chained = forward(rng), []
-    for _ in range(6000):
+    for _ in range(draws):
         sampler.advance()
         _draw_descriptors(sampler, rng)
         chained.append(geweke_statistics(sampler))
     chained = np.array(chained)
     batches = chained.reshape(40, -1, 8).mean(1)  # batch means: successive draws depend on each other
-    error = np.sqrt(direct.var(0) / len(direct) + batches.var(0, ddof=1) / len(batches))
-    z = (chained.mean(0) - direct.mean(0)) / error
-    assert np.abs(z).max() < 3.5, z
+    error = np.sqrt(forward_draws.var(0) / direct + batches.var(0, ddof=1) / len(batches))
+    return np.abs((chained.mean(0) - forward_draws.mean(0)) / error).max()
+
+
+def test_the_sampler_leaves_the_joint_distribution_unchanged():
+    """Geweke's test; `make bench ONLY=topics:accepted` takes 20,000 draws."""
+    assert largest_geweke_score(draws=6000, direct=1200) < 3.5
 
 
 def test_alpha_and_concentrations_are_recovered():
