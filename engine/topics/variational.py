@@ -50,7 +50,7 @@ def collect(
     runtime: Runtime,
     start: np.ndarray | None = None,
     monitor: Monitor | None = None,
-    remembered: "Remembered | None" = None,
+    remembered: "VisitedDocuments | None" = None,
 ) -> DocumentStatistics:
     """Return the statistics of all documents. `start` (N, T) are the counts of documents to start from."""
     frozen = FrozenTopics.of(state, None if remembered is None else runtime.n_nearest)
@@ -66,7 +66,7 @@ def collect(
 
 
 @dataclass(frozen=True)
-class Remembered:
+class VisitedDocuments:
     """Near atoms of all descriptors of a corpus, and the documents of it that are visited."""
 
     atoms: RememberedAtoms
@@ -79,7 +79,7 @@ def _split(start: np.ndarray | None, blocks: list[DocumentBlock]) -> list[Any]:
     return np.split(start, np.cumsum([len(block.sizes) for block in blocks])[:-1])
 
 
-def _lists(remembered: Remembered | None, blocks: list[DocumentBlock]) -> list[AtomLists | None]:
+def _lists(remembered: VisitedDocuments | None, blocks: list[DocumentBlock]) -> list[AtomLists | None]:
     if remembered is None:
         return [None] * len(blocks)
     ends = np.cumsum([block.sizes.sum() for block in blocks])[:-1]
@@ -168,7 +168,7 @@ def coordinate_ascent(
     memory, every = _memory(documents, runtime), np.arange(len(documents))
     last = monitor.entries[-1].bound if begin and monitor.entries else None
     for iteration in range(begin, rule.max_iter):
-        remembered = None if memory is None else Remembered(memory, every)
+        remembered = None if memory is None else VisitedDocuments(memory, every)
         statistics = collect(documents, state, runtime, counts if rule.warm else None, monitor, remembered)
         counts = statistics.document_counts
         state = runtime.step(state, statistics)
@@ -256,7 +256,7 @@ def stochastic_step(
     size = min(N, max(1, round(rate.share * N)))
     chosen = np.sort(np.random.default_rng([seed, iteration]).choice(N, size, replace=False))
     scale = N / size
-    remembered = None if memory is None else Remembered(memory, chosen)
+    remembered = None if memory is None else VisitedDocuments(memory, chosen)
     statistics = collect(documents.take(chosen), state, runtime, None, monitor, remembered).scaled(scale)
     state = runtime.step(state, statistics, rate.at(iteration))
     estimate = bound(state, statistics, scale)
