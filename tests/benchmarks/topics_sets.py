@@ -82,7 +82,7 @@ def _described(known: KnownImages) -> Described:
     images = [read_image(known.paths[at], longest=320) for at in numbers]
     sift = SiftPatches(DenseSift(PATCH, STEP))
     rows = [long_rows(each) for each in LocalThreads().map(images, sift.describe)]
-    patches = PrincipalAxes(COLUMNS).fit([rows[at] for at in pool], rng=np.random.default_rng(0))
+    patches = PrincipalAxes(COLUMNS).fit(lambda: (rows[at] for at in pool), rng=np.random.default_rng(0))
     short = [np.asarray(patches(row), np.float32) for row in rows]
     return Described(
         np.concatenate(short), np.repeat(np.arange(len(rows)), [len(row) for row in rows]),
