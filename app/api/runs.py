@@ -82,7 +82,7 @@ def recognition(run_id: Integer, app: State) -> dict[str, Any]:
 
 @router.get("/runs/{run_id}/purity")
 def purity(run_id: Integer, app: State) -> dict[str, Any]:
-    """How much the images of one cluster are alike: by labels that people gave by looking, by probability, and by the
+    """How similar the images of one cluster are: by labels that people gave by looking, by probability, and by the
     mean silhouette of a sample. `text` says so in sentences; what is not known is null."""
     stored = app.workspace.runs.get(run_id)
     return app.cached(

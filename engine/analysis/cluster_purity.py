@@ -1,4 +1,4 @@
-"""How much the images of one cluster are alike: by labels, where people looked at images, and without any labels.
+"""How similar the images of one cluster are: by labels, where people looked at images, and without any labels.
 
 The number of clusters says nothing about this. Few clusters can be mixed, and many clusters can be pure.
 """
