@@ -638,7 +638,6 @@ def test_new_labels_on_the_page_itself_do_not_make_it_out_of_date(learn, reef):
 def test_four_queues_come_first_and_all_have_plain_names_and_hints(learn):
     queues = content(learn)["queues"]
     assert [queue["title"] for queue in queues.values() if queue["first"]] == [
-        "Typical",
         "Confident",
         "Sort",
         "New groups",
