@@ -24,7 +24,7 @@ def labelled(tmp_path):
 def test_labels_name_the_clusters_of_a_run_and_are_tested_on_other_images(tab, contexts, labelled):
     server = start_server(labelled.workspace.folder, "--no-jobs")
     page = tab(f"runs?run={labelled.run.id}", server, person="Ann")
-    page.get_by_text("How pure the clusters are is not known yet").wait_for()  # these labels were given in bulk
+    page.get_by_text("Two labelled images of one cluster have the same label in 100% of cases").wait_for()
     page.get_by_text("Names from labels").click()
     named = page.locator(".recognition")
     named.get_by_text("100.0% of the other 3 labelled images get the right name").wait_for()

@@ -79,7 +79,8 @@ def purity_text(purity: RunPurity) -> str:
     else:
         sentences = [
             f"Two labelled images of one cluster have the same label in {labels.agreement:.0%} of cases. "
-            f"Somebody looked at {labels.labelled:,} images; clusters with two of them have {labels.covered:.0%} of all."
+            f"Somebody looked at {labels.labelled:,} images; clusters with at least two of them have "
+            f"{labels.covered:.0%} of all images."
         ]
     if purity.probability is not None:
         sentences.append(f"The mean probability of an image in its cluster is {purity.probability:.2f}.")
