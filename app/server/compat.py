@@ -5,6 +5,7 @@ the installed versions are not the checked ones.
 """
 
 import logging
+import re
 import sys
 import threading
 from collections.abc import Iterable
@@ -12,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial, wraps
 from pathlib import Path, PurePosixPath
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 import panel as pn
 import panel.io.document
@@ -41,6 +42,7 @@ UNUSED_FILES = frozenset(
     }
 )
 TABLE_FILES = frozenset({"tabulator.min.js", "tabulator_materialize.min.css"})
+HOST_AND_PORT = re.compile(r"(?P<hostname>.*?)(:(?P<port>\d+))?", re.DOTALL)
 REMEMBERED_FILES = 32  # lists: one for each type of file and number of loaded modules
 log = logging.getLogger(__name__)
 
@@ -89,6 +91,35 @@ def query_values(query: str) -> dict[str, Any]:
         return parse_query(query)
     except ValueError:
         return dict(parse_qsl(query[1:]))
+
+
+def read_any_address() -> None:
+    """Open pages at every address. Panel 1.9.4 raises for a host such as "[::1]:5006" and for a second "?" in a query.
+    The first request then fails, and later ones with the same session id are never answered."""
+    module: Any = panel.io.location
+    module._get_location_params = address_values
+
+
+_panel_address_values = panel.io.location._get_location_params
+
+
+def address_values(protocol: str | None, host: str | None, uri: str | None) -> dict[str, str]:
+    """Return the parts of an address as Panel reads them, or as RFC 3986 says if Panel cannot read them."""
+    try:
+        return _panel_address_values(protocol, host, uri)
+    except ValueError:
+        parts = SplitResult(protocol or "http", host or "", *urlsplit(uri or "")[2:])
+        place = HOST_AND_PORT.fullmatch(parts.netloc)
+        assert place is not None  # it matches every text
+        values = {
+            "protocol": f"{parts.scheme}:",
+            **place.groupdict(""),
+            "pathname": parts.path,
+            "search": f"?{parts.query}" if parts.query else "",
+            "hash": f"#{parts.fragment}" if parts.fragment else "",
+            "href": parts.geturl(),
+        }
+        return {name: value for name, value in values.items() if value}
 
 
 class LoadedResources(ComponentResourceHandler):

@@ -21,6 +21,7 @@ def mount_pages(api: FastAPI, app: AppState, *, threads: int, secret: bytes, lin
     the network."""
     compat.follow_websockets()
     compat.read_any_query()
+    compat.read_any_address()
     compat.send_changes_while_a_page_opens()
     compat.remember_component_files()
     compat.serve_loaded_resources_only()

@@ -97,6 +97,25 @@ def test_upstream_still_cannot_read_some_numbers_in_an_address(value):
     assert compat.query_values("?q=5&n=2.5") == {"q": 5, "n": 2.5}
 
 
+@pytest.mark.parametrize(
+    ("host", "uri", "expected"),
+    [
+        ("[::1]:5006", "/learn", {"hostname": "[::1]", "port": "5006", "pathname": "/learn"}),
+        ("[::1]", "/learn?queue=sort", {"hostname": "[::1]", "pathname": "/learn", "search": "?queue=sort"}),
+        ("localhost:5006", "/a?b=c?d#e", {"port": "5006", "pathname": "/a", "search": "?b=c?d", "hash": "#e"}),
+    ],
+)
+def test_upstream_still_cannot_read_some_addresses(host, uri, expected):
+    with pytest.raises(ValueError, match="unpack"):
+        compat._panel_address_values("http", host, uri)
+    values = compat.address_values("http", host, uri)
+    assert values["href"] == f"http://{host}{uri}" and values["protocol"] == "http:"
+    assert expected.items() <= values.items()
+    assert compat.address_values("http", "localhost:1", "/learn") == compat._panel_address_values(
+        "http", "localhost:1", "/learn"
+    )
+
+
 def test_upstream_still_does_not_tell_bokeh_that_a_websocket_closed():
     follow_websockets()
     original = WSHandler.ws_connect.__wrapped__
