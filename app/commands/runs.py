@@ -65,11 +65,9 @@ def compare(
 
 @commands.command(name="show")
 def show_run(run: RunArgument, workspace: WorkspaceOption = None, as_json: JsonOption = False) -> None:
-    """Show everything that is stored with a run: levels, splits of clusters, parameters, versions, seed, bounds. Also
-    measures how pure its clusters are, as far as labels and features can tell."""
+    """Show everything that is stored with a run: levels, splits of clusters, parameters, versions, seed, bounds."""
     from benthoscope.engine.jobs.cluster.fit_request import limit_sentences
     from benthoscope.engine.jobs.cluster.levels import splits
-    from benthoscope.engine.jobs.cluster.run_purity import run_purity
 
     with open_workspace(workspace) as opened_workspace:
         selected = opened_workspace.runs.named(run)
@@ -77,7 +75,6 @@ def show_run(run: RunArgument, workspace: WorkspaceOption = None, as_json: JsonO
             **selected.facts(),
             **selected.summary,
             "limits_reached": limit_sentences(selected),
-            "purity": run_purity(opened_workspace, selected).to_dict() if selected.is_stored else None,
             "levels": _levels(opened_workspace, selected),
             "splits": splits(opened_workspace, selected),
             "parameters": selected.parameters,
@@ -86,6 +83,21 @@ def show_run(run: RunArgument, workspace: WorkspaceOption = None, as_json: JsonO
             "segment_sizes": [cluster.size for cluster in opened_workspace.runs.clusters(selected.id, "segment")],
         }
     show(facts, as_json, _provenance_text)
+
+
+@commands.command()
+def purity(run: RunArgument, workspace: WorkspaceOption = None, as_json: JsonOption = False) -> None:
+    """Measure how pure the clusters of a run are, as far as labels and features can tell.
+
+    Examples:
+
+        benthoscope runs purity 3
+    """
+    from benthoscope.engine.jobs.cluster.run_purity import run_purity
+
+    with open_workspace(workspace) as opened_workspace:
+        measured = run_purity(opened_workspace, opened_workspace.runs.named(run)).to_dict()
+    show(measured, as_json, lambda facts: facts["text"])
 
 
 @commands.command()
@@ -317,5 +329,5 @@ def _provenance_text(facts: dict[str, Any]) -> str:
     import json
 
     shown = facts | {"provenance": {name: value for name, value in facts["provenance"].items() if name != "trace"}}
-    sentences = [*facts["limits_reached"], *([facts["purity"]["text"]] if facts["purity"] else [])]
-    return "\n".join([*sentences, json.dumps(shown, indent=2, default=str)])
+    sentences = "".join(f"{sentence}\n" for sentence in facts["limits_reached"])
+    return f"{sentences}{json.dumps(shown, indent=2, default=str)}"
