@@ -1,7 +1,8 @@
 """The backend for a Dask cluster: chunks stay on the workers between calls; only parameters and sums are
 transferred."""
 
-from collections.abc import Callable, Generator, Sequence
+import time
+from collections.abc import Callable, Collection, Generator, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -11,7 +12,13 @@ from benthoscope.engine.optional_dependencies import import_optional
 from benthoscope.engine.problems import fail
 
 TRIES = 4  # attempts of a call after workers died; more failures have a systematic cause
-PATIENCE = 60  # seconds to wait for the first worker, and for a worker to return
+PATIENCE = 60  # seconds to wait for the first worker, for a worker to return, and for idle workers to go on
+CHECK = 10  # seconds between two looks at what the workers do
+
+
+class Stalled(Exception):
+    """No worker executes anything, but the result is not there. A scheduler can lose a task when workers die or tasks
+    are cancelled."""
 
 
 class DaskCluster:
@@ -47,7 +54,7 @@ class DaskCluster:
     def map(
         self, chunks: Sequence, function: Callable, *shared: Any, after_each: Callable[[], None] | None = None
     ) -> Generator[Any, None, None]:
-        results = self._persistent(lambda: self._client.gather(self._tasks(chunks, function, shared)))
+        results = self._persistent(lambda: self._gathered(self._tasks(chunks, function, shared)))
         for result in results:
             yield result
             if after_each:
@@ -71,15 +78,41 @@ class DaskCluster:
         try:
             if after_each:
                 self._watched(tasks, after_each)
-            return root.result()
+            return self._gathered([root])[0]
         except BaseException:
             self._client.cancel(tasks)  # tasks that depend on them are cancelled too
             raise
 
+    def _gathered(self, futures: list) -> list:
+        self._completed(futures)
+        return self._client.gather(futures)
+
     def _watched(self, tasks: list, after_each: Callable[[], None]) -> None:
-        with self._client.as_current():
-            for _ in import_optional("distributed").as_completed(tasks):
+        remaining = set(tasks)
+        while remaining:
+            completed = self._completed(remaining, "FIRST_COMPLETED")
+            for _ in completed:
                 after_each()
+            remaining -= completed
+
+    def _completed(self, futures: Collection, return_when: str = "ALL_COMPLETED") -> set:
+        """Wait for all futures, or for at least one, and return those that ended. Raises Stalled if the workers do
+        nothing for too long."""
+        idle_since = None
+        while True:
+            try:
+                with self._client.as_current():
+                    wait = import_optional("distributed").wait
+                    return wait(futures, timeout=min(CHECK, self.patience), return_when=return_when).done
+            except TimeoutError:
+                is_busy = bool(self._client.call_stack())
+            if is_busy:
+                idle_since = None
+            elif idle_since is None:
+                idle_since = time.monotonic()
+            elif time.monotonic() - idle_since >= self.patience:
+                self._client.cancel(list(futures))
+                raise Stalled(f"the workers were idle for {self.patience:g} s")
 
     def _tasks(self, chunks: Sequence, function: Callable, shared: tuple) -> list:
         futures = self._client.scatter(list(shared), broadcast=True, hash=False) if shared else []
@@ -94,8 +127,8 @@ class DaskCluster:
         return self._resident[chunk]
 
     def _persistent(self, call: Callable[[], Any]) -> Any:
-        """Return the call's result. If workers died with data that only they held, the data are sent again and the call
-        repeated."""
+        """Return the call's result. If workers died with data that only they held, or the cluster lost a task, the data
+        are sent again and the call repeated."""
         for tries_left in reversed(range(TRIES)):
             try:
                 return call()
@@ -103,7 +136,7 @@ class DaskCluster:
                 if not tries_left:
                     raise fail(
                         self.address,
-                        f"workers died {TRIES} times during one step ({loss})",
+                        f"workers died or stopped working {TRIES} times during one step ({loss})",
                         "check the logs of the workers; use more memory per worker or smaller chunks",
                     ) from loss
                 self._resident.clear()
@@ -137,4 +170,4 @@ def _losses() -> tuple[type[BaseException], ...]:
     from distributed.client import FutureCancelledError, FuturesCancelledError
     from distributed.scheduler import KilledWorker
 
-    return KilledWorker, FutureCancelledError, FuturesCancelledError
+    return KilledWorker, FutureCancelledError, FuturesCancelledError, Stalled

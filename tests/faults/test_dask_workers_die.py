@@ -89,3 +89,30 @@ def test_stopping_half_way_leaves_the_cluster_usable(dask):
     with pytest.raises(InterruptedError):
         dask.map_reduce(rows(NUMBERS, 20), slow_moments, operator.add, 1.0, after_each=stop)
     assert dask.map_reduce(rows(NUMBERS, 500), moments, operator.add, 1.0).shape == (4, 4)
+
+
+def test_a_task_that_the_cluster_lost_is_repeated(cluster, monkeypatch):
+    """A task for a worker that never comes stands for a lost one: nobody works on it, and it never ends."""
+    with DaskCluster(cluster.scheduler_address, patience=1) as dask:
+        submit, lost = dask._client.submit, []
+
+        def losing(function, *arguments, **options):
+            if not lost and function is operator.add:
+                lost.append(True)
+                options |= {"workers": ["tcp://127.0.0.1:1"]}
+            return submit(function, *arguments, **options)
+
+        monkeypatch.setattr(dask._client, "submit", losing)
+        there = dask.map_reduce(rows(NUMBERS, 130), moments, operator.add, 0.5)
+    assert lost
+    np.testing.assert_array_equal(there, LocalThreads(2).map_reduce(rows(NUMBERS, 130), moments, operator.add, 0.5))
+
+
+def test_a_long_task_is_waited_for(cluster):
+    with DaskCluster(cluster.scheduler_address, patience=0.3) as dask:
+        assert list(dask.map([1, 2], slow_double)) == [2, 4]
+
+
+def slow_double(number):
+    time.sleep(2)
+    return 2 * number
