@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 RUN := $(VENV)/bin
 WORKERS ?= auto
-BROWSERS ?= 2
+BROWSERS ?= 3
 TREE := $(VENV)/tree/benthoscope
 # Compiled modules are kept: the tests start hundreds of processes, and each would compile the program again.
 unexport PYTHONDONTWRITEBYTECODE
