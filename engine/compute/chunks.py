@@ -1,5 +1,6 @@
 """Arrays divided into blocks of rows. The rows are in memory, or in a file that each worker maps itself."""
 
+import mmap
 import os
 from dataclasses import dataclass
 from functools import lru_cache
@@ -34,6 +35,22 @@ class RowChunk:
         if isinstance(self.source, Path):
             return _mapped(self.source, _stamp(self.source))[self.start : self.stop]
         return self.source[self.start : self.stop]
+
+    def release(self) -> None:
+        """Let the system take back the memory of rows of a file. They are read again when they are needed.
+
+        Without this, a pass over a file ends with the whole file in the memory of the process."""
+        if not isinstance(self.source, Path) or not hasattr(mmap, "MADV_DONTNEED"):
+            return
+        values = _mapped(self.source, _stamp(self.source))
+        if not (isinstance(values, np.memmap) and isinstance(values.base, mmap.mmap) and values.flags.c_contiguous):
+            return
+        offset = values.offset % mmap.ALLOCATIONGRANULARITY
+        first, last = (offset + row * values.strides[0] for row in (self.start, min(self.stop, len(values))))
+        first = -(-first // mmap.PAGESIZE) * mmap.PAGESIZE  # of whole pages only
+        length = last // mmap.PAGESIZE * mmap.PAGESIZE - first
+        if length > 0:
+            values.base.madvise(mmap.MADV_DONTNEED, first, length)
 
     def __reduce__(self):
         if isinstance(self.source, Path):

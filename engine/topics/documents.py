@@ -35,7 +35,11 @@ class DocumentBlock:
     def read(self) -> np.ndarray:
         """Return the centred rows of all documents in order, as float32 or float64."""
         raw = self._raw()
-        return raw.astype(precision_of(raw.dtype), copy=False) - self.centre.astype(precision_of(raw.dtype), copy=False)
+        dtype = precision_of(raw.dtype)
+        centred = raw.astype(dtype, copy=False) - self.centre.astype(dtype, copy=False)
+        if len(self.first):
+            RowChunk(self.source, int(self.first.min()), self._last).release()
+        return centred
 
     def _raw(self) -> np.ndarray:
         every = RowChunk(self.source, 0, self._last).read()
@@ -129,6 +133,7 @@ def as_documents(
     count, width = checking.width_of(source)
     for chunk in rows(source, ROWS_AT_ONCE):
         _check_values(chunk)
+        chunk.release()
     images = np.arange(count) if image_of_descriptor is None else _numbers(image_of_descriptor, count)
     n_images = _number_of_images(images, n_images)
     if np.any(images[1:] < images[:-1]):
