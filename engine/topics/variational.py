@@ -101,15 +101,18 @@ def topic_counts_of(
     """Return the expected number of descriptors of each topic in each document (N, T)."""
     frozen = FrozenTopics.of(state)
     after = monitor.pulse if monitor else None
-    return np.concatenate(
-        list(runtime.compute.map(documents.blocks(frozen.most_rows), topic_counts, frozen, after_each=after))
-    )
+    counts, at = np.empty((len(documents), state.n_topics)), 0
+    for part in runtime.compute.map(documents.blocks(frozen.most_rows), topic_counts, frozen, after_each=after):
+        counts[at : at + len(part)] = part  # a list of all parts would take as much memory again
+        at += len(part)
+    return counts
 
 
 def topic_weights_of(counts: np.ndarray, alpha: float) -> np.ndarray:
     """Return the expected topic weights of documents (N, T) from their counts."""
-    totals = alpha + counts
-    return totals / totals.sum(1, keepdims=True)
+    weights = alpha + counts
+    weights /= weights.sum(1, keepdims=True)
+    return weights
 
 
 def compact(state: TopicState, least: float = SMALLEST) -> TopicState:
