@@ -37,7 +37,7 @@ class RowChunk:
         return self.source[self.start : self.stop]
 
     def release(self) -> None:
-        """Let the system take back the memory of rows of a file. They are read again when they are needed.
+        """Tell the system that it may reuse the memory of rows of a file. They are read again when they are needed.
 
         Without this, a pass over a file ends with the whole file in the memory of the process."""
         if not isinstance(self.source, Path) or not hasattr(mmap, "MADV_DONTNEED"):
