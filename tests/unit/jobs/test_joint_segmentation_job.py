@@ -112,7 +112,12 @@ def test_a_bounded_memory_comes_close_to_all_segments_at_once(template):
     """The tolerances of AT19, with the protocol of the source: rounds of five images, 125 clumps, 30 % of groups."""
     workspace, _ = template
     features = workspace.features.open("colour-segments")
-    rows, documents = np.asarray(features.X, float), features.image_of_row
+    columns = workspace.library.columns("id", "path")
+    path_of = dict(zip(columns["id"].tolist(), columns["path"].tolist(), strict=True))
+    # images are imported and described in any order, and the result of a bounded memory depends on it
+    paths = np.array([path_of[number] for number in features.image_ids.tolist()])[features.image_of_row]
+    order = np.argsort(paths, kind="stable")
+    rows, documents = np.asarray(features.X, float)[order], np.unique(paths[order], return_inverse=True)[1]
     N, epoch = len(rows), 5 * len(rows) // 24
     batch = MemoryBoundedTopicModel(memory=10**6, epoch=N).partial_fit(rows, groups=documents)
     for groups in (None, 7):
