@@ -2,7 +2,7 @@
 transferred."""
 
 import time
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -84,26 +84,23 @@ class DaskCluster:
             raise
 
     def _gathered(self, futures: list) -> list:
-        self._completed(futures)
+        self._await(futures)
         return self._client.gather(futures)
 
     def _watched(self, tasks: list, after_each: Callable[[], None]) -> None:
-        remaining = set(tasks)
-        while remaining:
-            completed = self._completed(remaining, "FIRST_COMPLETED")
-            for _ in completed:
-                after_each()
-            remaining -= completed
+        for task in tasks:  # the workers begin them in this order
+            if not task.done():
+                self._await([task])
+            after_each()
 
-    def _completed(self, futures: Collection, return_when: str = "ALL_COMPLETED") -> set:
-        """Wait for all futures, or for at least one, and return those that ended. Raises Stalled if the workers do
-        nothing for too long."""
+    def _await(self, futures: list) -> None:
+        """Wait until all futures have ended. Raises Stalled if the workers do nothing for too long."""
         idle_since = None
         while True:
             try:
                 with self._client.as_current():
-                    wait = import_optional("distributed").wait
-                    return wait(futures, timeout=min(CHECK, self.patience), return_when=return_when).done
+                    import_optional("distributed").wait(futures, timeout=min(CHECK, self.patience))
+                    return
             except TimeoutError:
                 is_busy = bool(self._client.call_stack())
             if is_busy:
@@ -111,7 +108,7 @@ class DaskCluster:
             elif idle_since is None:
                 idle_since = time.monotonic()
             elif time.monotonic() - idle_since >= self.patience:
-                self._client.cancel(list(futures))
+                self._client.cancel(futures)
                 raise Stalled(f"the workers were idle for {self.patience:g} s")
 
     def _tasks(self, chunks: Sequence, function: Callable, shared: tuple) -> list:

@@ -19,6 +19,7 @@ from benthoscope.engine.topics.near_atoms import (
     NEGLIGIBLE,
     SPAN,
     NearAtoms,
+    add_multiple,
     nearest_atoms,
     ownership,
     topic_likelihoods,
@@ -331,7 +332,7 @@ def _iterate(G, starts, counts, alpha, rounds, tolerance):
                 if norm < LEAST_NORM:
                     lost[_most_likely(likelihood, G[i])] += 1.0
                 else:
-                    _add(sums, 1.0 / norm, G[i])
+                    add_multiple(sums, 1.0 / norm, G[i])
             change = 0.0
             for t in range(T):
                 fresh = likelihood[t] * sums[t] + lost[t]
@@ -359,12 +360,6 @@ def _product(first, second):
     for t in range(len(first)):
         total += first[t] * second[t]
     return total
-
-
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
-def _add(target, factor, values):
-    for t in range(len(values)):
-        target[t] += factor * values[t]
 
 
 @numba.njit(cache=True, nogil=True)

@@ -178,7 +178,7 @@ def _evaluated(rows, coefficients, lists):
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def _add(target, factor, values):
+def add_multiple(target, factor, values):
     for f in range(len(values)):
         target[f] += factor * values[f]
 
@@ -198,7 +198,7 @@ def topic_likelihoods(starts, atoms, weighted, relative, span):
         for at in range(starts[i], starts[i + 1]):
             if atoms[at] >= 0 and weighted[at] >= highest - span:
                 scaled[at] = np.exp(float(weighted[at]) - highest)
-                _add(out[i], scaled[at], relative[atoms[at]])
+                add_multiple(out[i], scaled[at], relative[atoms[at]])
     return out, shift, scaled
 
 
@@ -225,6 +225,6 @@ def ownership(starts, atoms, weighted, scaled, relative, best, likelihood, weigh
                 counts[k, topics[number]] += part
                 owned += part
             if owned > NEGLIGIBLE:
-                _add(moments[k], owned, rows[i])
+                add_multiple(moments[k], owned, rows[i])
                 entropy -= owned * (weighted[at] - best[k])
     return counts, moments, entropy
