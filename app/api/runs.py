@@ -10,7 +10,7 @@ from benthoscope.app.session.cache import FEATURES, IMAGES, LABELS, RUNS
 from benthoscope.engine.jobs.cluster.discovered_objects import discovered_objects, recognition_text
 from benthoscope.engine.jobs.cluster.exemplars import read_exemplars
 from benthoscope.engine.jobs.cluster.levels import splits
-from benthoscope.engine.jobs.cluster.run_purity import run_purity
+from benthoscope.engine.jobs.cluster.run_purity import run_purity, run_separation
 from benthoscope.engine.workspace import Run
 
 router = APIRouter(tags=["runs"])
@@ -85,8 +85,13 @@ def purity(run_id: Integer, app: State) -> dict[str, Any]:
     """How similar the images of one cluster are: by labels that people gave by looking, by probability, and by the
     mean silhouette of a sample. `text` says so in sentences; what is not known is null."""
     stored = app.workspace.runs.get(run_id)
+    distances = app.cached(
+        ("separation", run_id), lambda: run_separation(app.workspace, stored), (IMAGES, RUNS, FEATURES)
+    )
     return app.cached(
-        ("purity", run_id), lambda: run_purity(app.workspace, stored).to_dict(), (IMAGES, LABELS, RUNS, FEATURES)
+        ("purity", run_id),
+        lambda: run_purity(app.workspace, stored, distances).to_dict(),
+        (IMAGES, LABELS, RUNS, FEATURES),
     )
 
 

@@ -26,16 +26,22 @@ class RunPurity:
         return {**asdict(self), "text": purity_text(self)}
 
 
-def run_purity(workspace: Workspace, run: Run) -> RunPurity:
+def run_purity(
+    workspace: Workspace, run: Run, measured_separation: tuple[float | None, int] | None = None
+) -> RunPurity:
     """Measure the clusters of whole images of a run. Labels count only if somebody looked at the image: a label given
-    to a whole cluster would agree with the cluster in any case."""
+    to a whole cluster would agree with the cluster in any case. `measured_separation` is the result of
+    `run_separation`, which does not depend on labels."""
     ids, clusters = np.asarray(run.array("image_ids")), np.asarray(run.array("labels"))
     probability = float(np.mean(run.array("probability"))) if "probability" in run.arrays() else None
-    rows, sampled = _sample(workspace, run, ids)
-    distance = None if rows is None else separation(rows, clusters[sampled])
-    return RunPurity(
-        label_agreement(clusters, _looked_at(workspace, ids)), probability, distance, 0 if rows is None else len(rows)
-    )
+    distance, sample = measured_separation or run_separation(workspace, run)
+    return RunPurity(label_agreement(clusters, _looked_at(workspace, ids)), probability, distance, sample)
+
+
+def run_separation(workspace: Workspace, run: Run) -> tuple[float | None, int]:
+    """Return the mean silhouette of random images, and their number."""
+    rows, sampled = _sample(workspace, run, np.asarray(run.array("image_ids")))
+    return (None, 0) if rows is None else (separation(rows, np.asarray(run.array("labels"))[sampled]), len(rows))
 
 
 def _looked_at(workspace: Workspace, ids: np.ndarray) -> np.ndarray:

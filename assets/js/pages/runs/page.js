@@ -86,9 +86,12 @@ function details(run, plots, version) {
 }
 
 // How pure the clusters are. It takes a moment for large runs, so it does not delay the rest of the page.
+const purityTexts = new Map() // the last text of each run: it stays while a new one is computed
+
 function purity(run) {
-  const line = h("p", {class: "soft purity"})
-  ask(`/api/v1/runs/${run.id}/purity`).then(({text}) => { line.textContent = text }, (error) => { line.textContent = error.message })
+  const line = h("p", {class: "soft"}, purityTexts.get(run.id) ?? "")
+  const say = (text) => { purityTexts.set(run.id, text); line.textContent = text }
+  ask(`/api/v1/runs/${run.id}/purity`).then(({text}) => say(text), (error) => say(error.message))
   return line
 }
 
