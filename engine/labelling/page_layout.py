@@ -8,17 +8,20 @@ import numpy as np
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import cdist, squareform
 
-DOUBTFUL = 0.5  # fraction of the candidates used for a page: the least certain ones
-POOL = 2_000  # largest number of them, because all pairs are compared
+POOL = 2_000  # largest number of candidates for a page, because all pairs are compared
 SHARPNESS = 2.0  # of the visual similarity: it falls to 1/e at this fraction of the typical squared distance
 ROUNDS = 30  # largest number of exchange rounds; a page converges in about ten
 
 
 def page_to_sort(rows: np.ndarray, probabilities: np.ndarray, size: int) -> np.ndarray:
-    """Return positions of up to `size` candidates (rows (n, D), probabilities (n, K)) around the uncertain image with
-    most similar uncertain images. Uncertain images from everywhere would each need their own label."""
+    """Return positions of up to `size` images (rows (n, D), probabilities (n, K)): an uncertain image and those most
+    similar to it. Uncertain images from everywhere would each need their own label.
+
+    Candidates are the least certain images, as many as the model expects to have a wrong suggestion. With more of them,
+    most images of a page would be right already.
+    """
     doubt = 1 - probabilities.max(1)
-    pool = np.argsort(-doubt, kind="stable")[: max(min(int(DOUBTFUL * len(doubt)), POOL), size)]
+    pool = np.argsort(-doubt, kind="stable")[: max(min(int(doubt.sum()), POOL), size)]
     similarity = likeness(rows[pool], probabilities[pool])
     if len(pool) > size:
         centre = np.partition(similarity, -size, axis=1)[:, -size:].sum(1).argmax()

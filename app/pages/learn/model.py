@@ -33,7 +33,7 @@ from benthoscope.engine.labelling.memory.memory_in_use import (
     create_missing_terms,
     use_memory,
 )
-from benthoscope.engine.labelling.page_choice.next_page import FIRST_PAGE, GROUPS, shown_facts
+from benthoscope.engine.labelling.page_choice.next_page import FIRST_PAGE, GROUPS, SORTED, shown_facts
 from benthoscope.engine.labelling.page_layout import laid_out, likeness, page_to_sort
 from benthoscope.engine.labelling.queues import QUEUES, Candidates, by_disagreement, similar_groups
 from benthoscope.engine.labelling.stopping.final_check import deliver, start
@@ -46,7 +46,6 @@ from benthoscope.engine.workspace.labels.sampling import Draw
 from benthoscope.engine.workspace.labels.vocabularies import Term
 
 BATCH = 24  # images of a batch: these fit on a screen and are large enough to judge
-SORTED = 120  # images of a batch on which similar ones are side by side: they are small
 FEWEST = 20  # labels for a first model; with fewer ones, typical images are shown first
 GROUPED = 8_000  # images searched for new groups: more would take seconds
 CANDIDATES = 20_000  # unlabelled images considered for a batch: a random sample of this size if there are more

@@ -15,7 +15,7 @@ from benthoscope.engine.labelling.page_choice.typical_images import page_size
 from benthoscope.engine.labelling.queues import similar_groups
 
 TYPICAL, SORT, GROUPS, CHECK = "typical", "sort", "groups", "check"  # queues of Learn
-SORTED = 120  # images of a page to sort
+SORTED = 60  # images of a page to sort: with fewer ones, the model is trained again sooner
 IN_GROUP = 24  # images of a page with one group
 SAMPLE = 2_000  # images searched for groups
 PURE = 0.8  # predicted share of one term, or novelty, from which a group is worth a look
@@ -76,13 +76,13 @@ def next_pages(images: Unlabelled, rng: np.random.Generator) -> list[Offer]:
     if doubt.sum() <= FEW_WRONG * total and images.answered < EVIDENCE:
         reason = f"Few labels are probably wrong; {EVIDENCE - images.answered} random images are missing to measure it"
         checks = [Offer(CHECK, float(doubt.sum()), 1.0, reason)]
-    offers = [_typical(doubt, images.labelled), _sort(doubt, images.labelled), _group(images, doubt, rng)]
+    offers = [_sort(doubt, images.labelled), _typical(doubt, images.labelled), _group(images, doubt, rng)]
     possible = [offer for offer in offers if offer is not None]
-    return [*checks, *sorted(possible, key=lambda offer: -offer.per_minute)]
+    return [*checks, *sorted(possible, key=lambda offer: -round(offer.per_minute, 9))]  # of equal ones, the first
 
 
 def _typical(doubt: np.ndarray, labelled: int) -> Offer:
-    tiles = page_size(len(doubt))
+    tiles = min(page_size(len(doubt)), SORTED)
     corrected = tiles * float(doubt.mean())
     return _offer(TYPICAL, tiles, corrected, _learned(doubt, labelled, tiles), "Typical images of all kinds")
 

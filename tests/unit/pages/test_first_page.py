@@ -89,7 +89,7 @@ def test_labels_of_the_page_count_fully_and_the_sorting_of_doubtful_images_follo
     assert learn.queue == "sort" and learn.learning() and not content(learn)["images"]
     assert {event.why for event in reef[0].labels.events()} <= set(LOOKED_AT)
     train(learn, reef)
-    assert len(content(learn)["images"]) == 120 and len(learn.table().draws) == 20
+    assert len(content(learn)["images"]) == 60 and len(learn.table().draws) == 10
 
 
 def test_a_page_of_one_label_says_what_is_missing(reef):

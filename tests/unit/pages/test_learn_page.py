@@ -148,7 +148,7 @@ def test_before_thirty_random_images_no_per_cent_is_shown(learn):
     assert shown["accept"]["ready"] == 0 and "more random images first; 0 of" in shown["accept"]["need"]
 
 
-@pytest.mark.parametrize("queue, tiles, draws", [("sure", 24, 4), ("varied", 24, 4), ("sort", 120, 20)])
+@pytest.mark.parametrize("queue, tiles, draws", [("sure", 24, 4), ("varied", 24, 4), ("sort", 60, 10)])
 def test_one_tile_in_six_is_a_random_draw_with_its_guess_frozen(learn, queue, tiles, draws):
     learn.queue = queue
     table = learn.table()
@@ -189,14 +189,14 @@ def test_after_a_restart_the_open_draws_come_first_in_the_same_order(learn, reef
     first = learn.table().draws
     again = Learn(Session(AppState(reef[0]), "learn", person="Ann"), queue="sort").table().draws
     stored = [draw.image_id for draw in reef[0].sampling.draws("stop")]
-    assert list(again) == stored and stored[:4] == list(first) and len(stored) == 20
+    assert list(again) == stored and stored[:4] == list(first) and len(stored) == 10
 
 
 def test_draws_of_the_page_on_screen_do_not_hide_the_figures(learn, reef):
     learn.queue = "varied"
     work_through(learn, reef, 9)
     learn.queue = "sort"
-    assert len(learn.table().draws) == 20 and content(learn)["measured"]["missing"] == ""
+    assert len(learn.table().draws) == 10 and content(learn)["measured"]["missing"] == ""
 
 
 def test_draws_that_were_avoided_have_to_be_answered_first(learn, reef):
