@@ -73,6 +73,7 @@ def inputs(
     return Inputs(rows, of_image, row_map, appearance)
 
 
+LEAST_TRUST = 0.05  # in the mean of labels, so that the penalty stays finite
 ENOUGH = 4_000  # largest number of labels used, because thousands of labels from one bulk event add little
 
 
@@ -81,7 +82,7 @@ class LearnerSettings:
     """Settings of the semi-supervised objective: `penalty` is lambda, `information` is tau, `unlabelled` the number of
     unlabelled images."""
 
-    penalty: float = 0.03
+    penalty: float = 0.005
     information: float = 30.0
     unlabelled: int = 5_000
     steps: int = 60
@@ -280,8 +281,14 @@ class _Task:
         if covered.any():
             information = Information(free[covered], log_sizes=np.log(self.expected_sizes(shown)))
         strength = self.settings.information * (covered.mean() if len(covered) else 0.0) * self.own_share(shown) ** 2
-        objective = InformationObjective(self.settings.penalty, information, labelled, strength)
+        objective = InformationObjective(self.penalty(shown), information, labelled, strength)
         return climb(objective, start, precision).coefficients
+
+    def penalty(self, shown: np.ndarray) -> float:
+        """Return the penalty for the labels `shown`. It is larger for labels of whole groups: a model of such labels
+        would otherwise be confident about kinds without a label."""
+        mean_trust = float(self.weights[shown].mean()) if shown.any() else 1.0
+        return self.settings.penalty / max(mean_trust, LEAST_TRUST)
 
     def examples(self, shown: np.ndarray) -> WeightedExamples | UncertainExamples:
         """Return the labels `shown` and those of a memory as training examples."""
