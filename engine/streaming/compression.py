@@ -66,6 +66,10 @@ class UnitDivision(Protocol):
         """Return a split of each group with its gain of the magnified objective, or None."""
         ...
 
+    def rank(self, split: UnitSplit) -> tuple[float, ...]:
+        """Return the sort key of a split. The split with the smallest key is carried out first."""
+        ...
+
     def moments(self, subset: np.ndarray) -> np.ndarray:
         """Return sums over the units of a group from which `worth` follows."""
         ...
@@ -87,6 +91,9 @@ class MixtureDivision:
     def splits(self, subsets: list[np.ndarray]) -> list[UnitSplit | None]:
         weights = StickWeights(sticks_of(self.model), self.magnification, partition=True)
         return hard_splits(self.model.clusters, self.rows, subsets, weights, self.magnification, self.smallest)
+
+    def rank(self, split: UnitSplit) -> tuple[float, ...]:
+        return (-split.gain,)
 
     def moments(self, subset: np.ndarray) -> np.ndarray:
         return self.rows.weights[subset] @ self.rows.averages(subset)
@@ -115,7 +122,7 @@ class _GreedyDivision:
 
     def __init__(self, division: UnitDivision, units: Units, budget: Budget, pulse: Callable[[], None]):
         self._division, self._units, self._budget, self._pulse = division, units, budget, pulse
-        self._heap: list[tuple[float, int, UnitSplit]] = []
+        self._heap: list[tuple[tuple[float, ...], int, UnitSplit]] = []
         self._halves: dict[UnitSplit, list[UnitSplit | None]] = {}  # splits of the halves of a split
         self._count = 0
 
@@ -142,7 +149,7 @@ class _GreedyDivision:
             if split is None:
                 final.append(subset)
             else:
-                heapq.heappush(self._heap, (-split.gain, self._count, split))
+                heapq.heappush(self._heap, (self._division.rank(split), self._count, split))
                 self._count += 1
         return final
 

@@ -27,6 +27,7 @@ class UnitSplit:
     members: np.ndarray  # numbers of the units
     share: np.ndarray  # between 0 and 1; 0 or 1 for hard splits
     gain: float
+    spread: float = 0.0  # by how much the split lowers the sum of the squared distances to the mean
 
     @property
     def halves(self) -> tuple[np.ndarray, np.ndarray]:
@@ -203,7 +204,15 @@ def _hard(
     sums = groups.sums(side)
     has_halves = sums[:, :, 0].min(1) > smallest
     gain = gain_of_clusters(prior, magnification * sums) + weights.gain(groups, side)
-    return _separate(groups, side, gain, has_halves)
+    return _separate(groups, side, gain, has_halves, _separation(sums, prior.n_features))
+
+
+def _separation(sums: np.ndarray, n_features: int) -> np.ndarray:
+    """Return by how much halves with these statistics (P, 2, F) lower the sum of the squared distances of the rows to
+    their mean (P,)."""
+    sizes = np.maximum(sums[:, :, 0], np.finfo(float).tiny)
+    means = sums[:, :, 1 : n_features + 1] / sizes[:, :, None]
+    return sizes.prod(1) / sizes.sum(1) * ((means[:, 1] - means[:, 0]) ** 2).sum(1)
 
 
 def _scores(
@@ -233,11 +242,14 @@ def gain_of_clusters(prior: Clusters, halves: np.ndarray) -> np.ndarray:
 
 
 def _separate(
-    groups: UnitGroups, share: np.ndarray, gain: np.ndarray, has_halves: np.ndarray
+    groups: UnitGroups, share: np.ndarray, gain: np.ndarray, has_halves: np.ndarray, spread: np.ndarray | None = None
 ) -> list[UnitSplit | None]:
     ends = np.cumsum(np.bincount(groups.group, minlength=groups.count))
+    spread = np.zeros(groups.count) if spread is None else spread
     return [
-        UnitSplit(groups.members[start:end], share[start:end], float(gain[number])) if has_halves[number] else None
+        UnitSplit(groups.members[start:end], share[start:end], float(gain[number]), float(spread[number]))
+        if has_halves[number]
+        else None
         for number, (start, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True))
     ]
 
