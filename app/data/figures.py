@@ -20,7 +20,7 @@ from benthoscope.app.data.live.state import (
     live_state,
     mixture_over_time,
     newest_dive,
-    positions_of,
+    path_rows,
 )
 from benthoscope.app.data.objects import Objects, objects_of, words
 from benthoscope.app.data.projections import METHODS
@@ -673,18 +673,20 @@ def _live_memory(app: AppState, choice: FigureChoice) -> Any:
 
 def _live_path(app: AppState, choice: FigureChoice) -> Any:
     state = chosen_live(app, choice)
-    latitude, longitude = positions_of(app, state)
+    rows = path_rows(state)
+    images = state.columns["image_id"][rows]
+    latitude, longitude = app.workspace.library.positions(images)
     if not (np.isfinite(latitude) & np.isfinite(longitude)).any():
         raise fail("images", "have no positions yet", "write a table of positions beside them")
     colours = state.colours()
     return plots.sailed_path(
         latitude,
         longitude,
-        state.clusters.code,
+        state.clusters.code[rows],
         state.names(),
         [colours[key] for key in state.clusters.keys],
-        novel=state.columns["novel"],
-        images=state.columns["image_id"],
+        novel=state.columns["novel"][rows],
+        images=images,
         picture=picture_address(app, choice),
         theme=choice.theme,
     )

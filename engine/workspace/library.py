@@ -172,6 +172,21 @@ class Library:
             }
         return [by_id[number] for number in image_ids if number in by_id]
 
+    def positions(self, ids: Iterable[int]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the latitudes and longitudes (n,) of the images with these ids, in this order, NaN where unknown."""
+        image_ids = [int(number) for number in ids]
+        with self._catalogue.reading() as connection:
+            known = {
+                row.id: (row.latitude, row.longitude)
+                for batch in _batches(image_ids)
+                for row in connection.execute(
+                    select(image.c.id, image.c.latitude, image.c.longitude).where(image.c.id.in_(batch))
+                )
+            }
+        pairs = [known.get(number, (None, None)) for number in image_ids]
+        latitude, longitude = np.array(pairs, float).reshape(-1, 2).T
+        return latitude, longitude
+
     def columns(
         self, *names: str, collection_id: int | None = None, group_id: int | None = None
     ) -> dict[str, np.ndarray]:

@@ -17,6 +17,7 @@ from benthoscope.plots.colours import distinct
 PERIODS = 48  # columns of the mixture over time
 SECOND = 1000  # milliseconds
 FIRST_PART = 60  # number of the colour of the first part of a split cluster; the learner's own numbers come before
+PATH_IMAGES, PATH_NEWEST, PATH_NOVEL = 4_000, 500, 200  # images that a drawing of the path shows
 NAMED_FROM = 0.5  # share of the labels of a cluster that its most frequent one must have to name it
 
 
@@ -118,12 +119,16 @@ def arrival(state: LiveState) -> tuple[int, np.ndarray]:
     return int(arrived.min()), arrived - arrived.min()
 
 
-def positions_of(app: AppState, state: LiveState) -> tuple[np.ndarray, np.ndarray]:
-    """Return the latitudes and longitudes (n,) of the images in the order of arrival, NaN where unknown."""
-    columns = app.workspace.library.columns("id", "latitude", "longitude", group_id=state.dive.group_id)
-    at = np.searchsorted(columns["id"], state.columns["image_id"])
-    at = np.minimum(at, max(len(columns["id"]) - 1, 0))
-    return columns["latitude"][at], columns["longitude"][at]
+def path_rows(state: LiveState) -> np.ndarray:
+    """Return the rows of `columns` that a drawing of the path needs, so that its cost does not grow with the dive: every
+    second, fourth or eighth image and so on, all newest ones, and the newest novel ones."""
+    count = len(state.columns["id"])
+    step = 1
+    while count > step * PATH_IMAGES:
+        step *= 2
+    novel = np.flatnonzero(state.columns["novel"])[-PATH_NOVEL:]
+    newest = np.arange(max(count - PATH_NEWEST, 0), count)
+    return np.unique(np.concatenate([np.arange(0, count, step), novel, newest]))
 
 
 def cluster_colours(numbers: Sequence[int]) -> dict[int, str]:
