@@ -21,6 +21,7 @@ from benthoscope.plots.style import (
     straight,
     styled,
     theme_named,
+    whole_ticks,
 )
 
 EVENT_MARKS = {"birth": "circle", "split": "diamond", "merge": "triangle", "death": "x"}
@@ -31,6 +32,7 @@ MOST_PLACES = 5_000  # of a path; more are closer than pixels
 LEAST_HEIGHT, MOST_HEIGHT = 260, 620
 MEMORY_HEIGHT = 240
 PATH_WIDTH = 480  # pixels; a map of equal scales cannot be stretched to the page
+SHORTEST = np.timedelta64(60_000, "ms")  # of a time axis; ticks of milliseconds say nothing
 MOST_NUMBERS = 20  # of clusters, on the axis of a figure for print
 TIME_TICKS = 4  # more labels of times would cover each other on a narrow page
 TIME = ("Time", "@time{%F %T} UTC")
@@ -141,7 +143,8 @@ def cluster_lives(
         xticks=TIME_TICKS,
         ylabel="Cluster number",
         ylim=(-0.7, count - 0.3),
-        bokeh={"legend_position": "top"},
+        **_shown_times(moments),
+        bokeh={"legend_position": "top", **whole_ticks()},
         matplotlib={"legend_position": "right", "yticks": list(range(0, count, -(-count // MOST_NUMBERS)))},
     )
 
@@ -213,6 +216,7 @@ def memory_use(
         height=MEMORY_HEIGHT,
         legend=bool(limited.any()),
         ylim=(0, 110),
+        **_shown_times(moments),
         xlabel="Time (UTC)",
         xticks=TIME_TICKS,
         ylabel="Share of the budget (%)",
@@ -308,6 +312,13 @@ def _thinned(positions: np.ndarray) -> np.ndarray:
     if len(positions) <= MOST_PLACES:
         return positions
     return positions[np.unique(np.linspace(0, len(positions) - 1, MOST_PLACES).astype(int))]
+
+
+def _shown_times(moments: np.ndarray) -> dict[str, Any]:
+    """Return the limits of a time axis that would otherwise be shorter than a minute, such as that of a single round."""
+    if len(moments) and moments[-1] - moments[0] < SHORTEST:
+        return {"xlim": (moments[0] - SHORTEST / 2, moments[-1] + SHORTEST / 2)}
+    return {}
 
 
 def _moments(times: Sequence[float] | np.ndarray) -> np.ndarray:
