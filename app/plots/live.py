@@ -142,10 +142,17 @@ def cluster_lives(
         xlabel="Time (UTC)",
         xticks=TIME_TICKS,
         ylabel="Cluster number",
-        ylim=(-0.7, count - 0.3),
         **_shown_times(moments),
-        bokeh={"legend_position": "top", **whole_ticks()},
-        matplotlib={"legend_position": "right", "yticks": list(range(0, count, -(-count // MOST_NUMBERS)))},
+        bokeh={
+            "legend_position": "top",
+            "ylim": (-0.7, count - 0.3 + max(1.0, count / 4)),  # the legend covers no cluster
+            **whole_ticks(),
+        },
+        matplotlib={
+            "ylim": (-0.7, count - 0.3),
+            "legend_position": "right",
+            "yticks": list(range(0, count, -(-count // MOST_NUMBERS))),
+        },
     )
 
 

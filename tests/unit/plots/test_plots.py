@@ -456,5 +456,7 @@ def test_a_live_dive_with_one_round_has_times_in_minutes_and_whole_cluster_numbe
     renderer = hv.renderer("bokeh")
     memory = renderer.get_plot(plots.memory_use([1.7e9], [50], [100], [False])).state
     assert memory.x_range.end - memory.x_range.start == pytest.approx(60_000)  # milliseconds
-    lives = renderer.get_plot(plots.cluster_lives([1.7e9], [{0: 5, 1: 5}], [[("birth", 0, None)]], {0: "red", 1: "blue"})).state
+    lives = renderer.get_plot(
+        plots.cluster_lives([1.7e9], [{0: 5, 1: 5}], [[("birth", 0, None)]], {0: "red", 1: "blue"})
+    ).state
     assert lives.yaxis[0].ticker.min_interval == 1
