@@ -174,7 +174,17 @@ def cluster_word(run: Run | None) -> str:
 def cluster_name(app: AppState, run: Run | None, number: int) -> str:
     """The name of one cluster of images. Clusters that people made in Review have numbers after those of the run."""
     topics = names_of_topics(app, run) if run is not None and is_of_topics(run) else ()
-    return topics[number] if number < len(topics) else f"{cluster_word(run)} {number}"
+    if number < len(topics):
+        return topics[number]
+    numbered = f"{cluster_word(run)} {number}"
+    return numbered if run is None or run.id is None else _given_names(app, run).get(number, numbered)
+
+
+def _given_names(app: AppState, run: Run) -> dict[int, str]:
+    """Return the names that people gave to clusters, such as those of a live dive. Equal names get the number as well."""
+    names = app.cached(("cluster names", run.id), lambda: app.workspace.runs.cluster_names(run.id), RUNS)
+    given = list(names.values())
+    return {number: name if given.count(name) == 1 else f"{name} ({number})" for number, name in names.items()}
 
 
 def cluster_names(app: AppState, atlas: Atlas) -> tuple[str, ...]:

@@ -14,12 +14,12 @@ from benthoscope.engine.jobs.cluster.fit_request import FitRequest, Trace, fit_s
 from benthoscope.engine.jobs.cluster.inputs import Rows
 from benthoscope.engine.jobs.cluster.streamed_rows import FileRows
 from benthoscope.engine.jobs.context import JobContext
-from benthoscope.engine.jobs.live.clusters import LearnedClusters, edited_clusters, effective_edits
+from benthoscope.engine.jobs.live.clusters import EditedClusters, LearnedClusters, edited_clusters, effective_edits
 from benthoscope.engine.jobs.live.learner import LiveLearner
 from benthoscope.engine.labelling.cluster_edits import Arrangement, current_arrangement, merge, split
 from benthoscope.engine.workspace import Run, Workspace
 from benthoscope.engine.workspace.live_dives import LiveDive
-from benthoscope.engine.workspace.runs import NewCluster, counted_clusters
+from benthoscope.engine.workspace.runs import LONGEST_NAME, NewCluster, counted_clusters
 
 MODEL = "mbvdp"
 
@@ -56,6 +56,7 @@ def store_run(job: JobContext, workspace: Workspace, dive: LiveDive, learner: Li
         run = workspace.runs.add(request.new_run(rows.features.name, origin, summary), arrays, counted)
     if exemplars is not None:
         write_exemplars(run, exemplars)
+    _apply_names(workspace, dive, run, np.asarray(lasting))
     _apply_edits(workspace, dive, run, np.asarray(lasting))
     return run
 
@@ -99,14 +100,29 @@ def _trace(job: JobContext, workspace: Workspace, dive: LiveDive) -> Trace:
     return trace
 
 
+def _apply_names(workspace: Workspace, dive: LiveDive, run: Run, lasting: np.ndarray) -> None:
+    """Give the clusters of the run the names that people gave them. The halves of a split have no name in a run."""
+    number_of = {str(number): at for at, number in enumerate(lasting.tolist())}
+    for key, name in _edited(workspace, dive, run, lasting).names.items():
+        if key in number_of:
+            workspace.runs.rename_cluster(run.id, number_of[key], name[:LONGEST_NAME])
+
+
+def _edited(workspace: Workspace, dive: LiveDive, run: Run, lasting: np.ndarray) -> EditedClusters:
+    return edited_clusters(workspace, dive, _learned(run, lasting))
+
+
+def _learned(run: Run, lasting: np.ndarray) -> LearnedClusters:
+    return LearnedClusters(np.asarray(run.array("image_ids")), lasting[np.asarray(run.array("labels"))])
+
+
 def _apply_edits(workspace: Workspace, dive: LiveDive, run: Run, lasting: np.ndarray) -> None:
     """Repeat the merges and splits of people in the run, under the name of the person who made the last one. Those that
     were repeated already are left out."""
     edits = [edit for edit in effective_edits(workspace.live.edits(dive.id)) if edit.kind != "name"]
     if not edits:
         return
-    learned = LearnedClusters(np.asarray(run.array("image_ids")), lasting[np.asarray(run.array("labels"))])
-    edited = edited_clusters(workspace, dive, learned)
+    learned, edited = _learned(run, lasting), _edited(workspace, dive, run, lasting)
     number_of = {str(number): at for at, number in enumerate(lasting.tolist())}
     person = edits[-1].person_id
     for key in edited.keys:
