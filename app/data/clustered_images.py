@@ -181,7 +181,7 @@ def cluster_name(app: AppState, run: Run | None, number: int) -> str:
 
 
 def _given_names(app: AppState, run: Run) -> dict[int, str]:
-    """Return the names that people gave to clusters, such as those of a live dive. Equal names get the number as well."""
+    """Return the names that people gave to clusters, such as those of a live dive. Equal names get the number, too."""
     names = app.cached(("cluster names", run.id), lambda: app.workspace.runs.cluster_names(run.id), RUNS)
     given = list(names.values())
     return {number: name if given.count(name) == 1 else f"{name} ({number})" for number, name in names.items()}

@@ -322,7 +322,7 @@ def _thinned(positions: np.ndarray) -> np.ndarray:
 
 
 def _shown_times(moments: np.ndarray) -> dict[str, Any]:
-    """Return the limits of a time axis that would otherwise be shorter than a minute, such as that of a single round."""
+    """Return the limits of a time axis that would otherwise be shorter than a minute, such as that of one round."""
     if len(moments) and moments[-1] - moments[0] < SHORTEST:
         return {"xlim": (moments[0] - SHORTEST / 2, moments[-1] + SHORTEST / 2)}
     return {}

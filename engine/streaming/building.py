@@ -1,7 +1,7 @@
 """Model building (Gomes et al., 4.1): fit a mixture to all units and split clusters while the lower bound rises."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from benthoscope.engine.mixtures.model import Model, Statistics
 from benthoscope.engine.streaming.splitting import StickWeights, UnitSplit, soft_splits, sticks_of
 from benthoscope.engine.streaming.units import UnitRows
 
+SEARCHING = 1e-4  # nats per row; smaller gains of an iteration do not count while more splits follow
 PATIENCE = 5  # iterations of a split before it is judged
 AHEAD = 50  # a split is given up if this many more gains as large as its last one would not make it better
 
@@ -36,8 +37,17 @@ class Built:
 
 
 def build(model: Model, rows: UnitRows, start: Statistics | None, search: Search) -> Built:
-    """Fit the mixture from the statistics, or from one cluster, and split clusters until no split raises the bound."""
-    fit, _ = settle(model, rows, first_statistics(model, rows) if start is None else start, search.rule)
+    """Fit the mixture from the statistics, or from one cluster, and split clusters until no split raises the bound.
+
+    Most iterations follow a split that has more splits after it. They stop early, and only the last fit converges.
+    """
+    coarse = replace(search, rule=replace(search.rule, tol=max(search.rule.tol, SEARCHING)))
+    start = first_statistics(model, rows) if start is None else start
+    return _searched(model, rows, _searched(model, rows, start, coarse).fit.statistics, search)
+
+
+def _searched(model: Model, rows: UnitRows, start: Statistics, search: Search) -> Built:
+    fit, _ = settle(model, rows, start, search.rule)
     built = Built(fit, rows.responsibilities(fit.scorer))
     splits: dict[bytes, UnitSplit | None] = {}
     while search.max_clusters is None or built.fit.n_clusters < search.max_clusters:

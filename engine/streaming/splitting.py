@@ -14,9 +14,10 @@ from scipy.special import entr, expit, gammaln
 
 from benthoscope.engine.distributions import Clusters, NestedSticks, log_evidence
 from benthoscope.engine.mixtures.model import Model
-from benthoscope.engine.streaming.units import CACHED, UnitRows
+from benthoscope.engine.streaming.units import UnitRows
 
 REFINEMENTS = 10
+TOGETHER = 2**22  # statistics (32 MB) of the groups that are split together
 POWER_STEPS = 60  # of the power iteration for a principal axis; its exact direction does not matter
 
 
@@ -167,7 +168,7 @@ def hard_splits(
 
 def _batches(rows: UnitRows, subsets: list[np.ndarray]) -> Iterator[list[np.ndarray]]:
     """Return the groups in batches whose statistics fit in memory."""
-    most = max(CACHED // rows.units.kind.n_statistics, 1)
+    most = max(TOGETHER // rows.units.kind.n_statistics, 1)
     batch: list[np.ndarray] = []
     for subset in subsets:
         if batch and sum(map(len, batch)) + len(subset) > most:

@@ -13,7 +13,7 @@ import numpy as np
 from benthoscope.engine.distributions import Clusters
 from benthoscope.engine.mixtures.model import Scorer, Statistics
 
-CACHED = 2**22  # statistics (32 MB) that are computed once for a round; larger rounds compute them again in each sweep
+CACHED = 2**24  # statistics (128 MB) that are computed once for a round; larger rounds compute them again in each sweep
 BLOCK = 2**19  # statistics per block of a sweep
 
 

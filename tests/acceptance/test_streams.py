@@ -104,7 +104,8 @@ def test_a_larger_memory_does_not_lose_quality():
 
 @pytest.mark.slow
 def test_memory_and_time_do_not_grow_with_the_stream():
-    """AT7 and AT8: traced peaks of 5,000, 10,000 and 20,000 rows, and the sweeps over the memory of 100 epochs."""
+    """AT7 and AT8 in short form: traced peaks of 5,000, 10,000 and 20,000 rows, and the sweeps over the memory of 100
+    epochs. `make bench ONLY=streaming:memory` has 90,000 rows and CPU seconds."""
     rows = gaussian_stream(3, 1.6, 50_000)[0]
 
     def peak(count):
@@ -129,7 +130,7 @@ def test_memory_and_time_do_not_grow_with_the_stream():
 
 @pytest.mark.slow
 def test_the_number_of_clusters_grows_with_the_data():
-    """AT11, on 40,000 rows."""
+    """AT11 in short form, on 40,000 rows; `make bench ONLY=streaming:growth` has 100,000 rows of two streams."""
     rows, clusters = growing_stream(0, 40_000)
     model, counts = MemoryBoundedVDP(memory=1000, epoch=1000, horizon=40_000), {}
     for start in range(0, len(rows), 1000):

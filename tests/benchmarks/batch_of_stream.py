@@ -1,21 +1,21 @@
-"""Fits of all rows at once, under the prior of a stream, to compare the stream with.
-
-The greedy search from one cluster fits every split to all rows: on 60,000 x 50 it does not end within 17 minutes. A fit
-from given clusters is the same model with the same bound and needs only its iterations. Clusters that become empty
-are dropped, so a start with too many clusters finds their number.
-"""
+"""Fits of all rows at once, under the prior of a stream, to compare the stream with."""
 
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.cluster import MiniBatchKMeans
 
-from benthoscope.engine.mixtures.inference import Fit, StoppingRule, settle
-from benthoscope.engine.mixtures.model import Statistics
+from benthoscope.engine.compute import InOrder, blas_threads
+from benthoscope.engine.mixtures.bayesian import SEARCHES
+from benthoscope.engine.mixtures.data import Observations
+from benthoscope.engine.mixtures.fit_monitor import Course
+from benthoscope.engine.mixtures.inference import Fit, StoppingRule, e_step, settle
+from benthoscope.engine.mixtures.search.greedy import Task
+from benthoscope.engine.mixtures.search.levels import in_levels
 from benthoscope.engine.streaming import MemoryBoundedVDP
-from benthoscope.engine.streaming.units import UnitRows, Units
+from benthoscope.engine.streaming.learning import StreamState
 
-RULE = StoppingRule(1e-4, 40)  # nats per row, iterations between two removals of empty clusters
+RULE = StoppingRule(1e-6, 200)  # nats per row, iterations between two removals of empty clusters
+FIRST_ROWS = 10_000  # of the first sample of the search
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,39 +31,41 @@ class BatchFit:
         return self.fit.n_clusters
 
     def predict(self, X: np.ndarray) -> np.ndarray:
-        rows = _units(self.stream, X)
-        return np.concatenate([owned.argmax(0) for _, owned in rows.owned_blocks(self.fit.scorer)])
+        return _rows(self.stream, X).nearest(self.fit.scorer)[0]
 
 
-def from_too_many(stream: MemoryBoundedVDP, X: np.ndarray, clusters: int) -> BatchFit:
-    """Fit all rows from the clusters of k-means."""
-    labels = MiniBatchKMeans(clusters, random_state=0, n_init=3).fit_predict(X)
-    return _fitted(stream, X, _statistics(_units(stream, X), labels, clusters))
+def from_search(stream: MemoryBoundedVDP, X: np.ndarray, clusters: int) -> BatchFit:
+    """Fit all rows with the search of the other mixtures: over-complete starts on samples, then splits and merges."""
+    rows = _rows(stream, X)
+    task = Task(_state(stream).model, rows, RULE, Course(len(X)), np.random.default_rng(0), clusters)
+    with blas_threads(1):
+        return _finished(stream, X, in_levels(SEARCHES["best"], task, FIRST_ROWS))
 
 
 def from_stream(stream: MemoryBoundedVDP, X: np.ndarray) -> BatchFit:
     """Fit all rows from the clusters of the stream: the best that the stream could become without its bounded
     memory."""
-    return _fitted(stream, X, _units(stream, X).sweep(stream.mixture_.scorer()))
+    rows = _rows(stream, X)
+    with blas_threads(1):
+        fit, _ = settle(_state(stream).model, rows, rows.sweep(stream.mixture_.scorer()), RULE)
+    return _finished(stream, X, fit)
 
 
-def _fitted(stream: MemoryBoundedVDP, X: np.ndarray, start: Statistics) -> BatchFit:
+def on_all_rows(stream: MemoryBoundedVDP, X: np.ndarray) -> BatchFit:
+    """Return the clusters of the stream, without any change, with responsibilities of each row of its own."""
+    with blas_threads(1):
+        return _finished(stream, X, e_step(_state(stream).model, _rows(stream, X), stream.mixture_.parameters))
+
+
+def _finished(stream: MemoryBoundedVDP, X: np.ndarray, fit: Fit) -> BatchFit:
+    return BatchFit(stream, fit, fit.bound - X.size * float(np.log(_state(stream).frame.scale)))
+
+
+def _rows(stream: MemoryBoundedVDP, X: np.ndarray) -> Observations:
+    return Observations(X, np.zeros(len(X), np.int32), 1, _state(stream).frame, InOrder())
+
+
+def _state(stream: MemoryBoundedVDP) -> StreamState:
     state = stream.state_
     assert state is not None  # the stream has learned
-    fit, _ = settle(state.model, _units(stream, X), start, RULE)
-    return BatchFit(stream, fit, fit.bound - X.size * float(np.log(state.frame.scale)))
-
-
-def _units(stream: MemoryBoundedVDP, X: np.ndarray) -> UnitRows:
-    state = stream.state_
-    assert state is not None  # the stream has learned
-    return UnitRows(Units.of_rows(state.model.clusters, (X - state.frame.origin) / state.frame.scale))
-
-
-def _statistics(rows: UnitRows, labels: np.ndarray, clusters: int) -> Statistics:
-    """Return the statistics of rows that belong to one cluster each."""
-    moments = np.zeros((clusters, rows.units.kind.n_statistics))
-    for block, averages in rows.blocks():
-        owned = np.arange(clusters)[:, None] == labels[block]
-        moments += owned @ averages
-    return Statistics(moments[:, 0][None].copy(), moments, rows.sizes)
+    return state

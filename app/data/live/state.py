@@ -120,8 +120,9 @@ def arrival(state: LiveState) -> tuple[int, np.ndarray]:
 
 
 def path_rows(state: LiveState) -> np.ndarray:
-    """Return the rows of `columns` that a drawing of the path needs, so that its cost does not grow with the dive: every
-    second, fourth or eighth image and so on, all newest ones, and the newest novel ones."""
+    """Return the rows of `columns` that a drawing of the path needs, so that its cost does not grow with the dive.
+
+    They are every second, fourth or eighth image and so on, all newest ones, and the newest novel ones."""
     count = len(state.columns["id"])
     step = 1
     while count > step * PATH_IMAGES:
