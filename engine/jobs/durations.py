@@ -35,6 +35,7 @@ ROUGH = {
     ("features", "colour"): 0.012,
     ("features", "mean"): 0.006,
     ("cluster", ""): 3e-6,
+    ("cluster", "mbvdp"): 4e-7,
     ("extend topics", ""): 2e-6,
 }
 ROUGH_LOW, ROUGH_HIGH = 1 / 3, 5.0
@@ -163,7 +164,7 @@ def _scaled(measurement: Measurement, amount: float) -> tuple[float, float]:
 
 def _rough_guess(kind: str, variant: str, amount: float) -> Estimate:
     """Estimate from the speed of an ordinary laptop, with a range wide enough for other machines."""
-    words = variant.split("+") if kind == "features" else [""]
+    words = variant.split("+") if kind == "features" else [variant if (kind, variant) in ROUGH else ""]
     seconds = sum(ROUGH.get((kind, word), ROUGH["features", "segments"]) for word in words) * amount
     seconds = SLOW_START + (seconds if kind == "cluster" else seconds / (os.cpu_count() or 1))
     return Estimate(seconds * ROUGH_LOW, seconds * ROUGH_HIGH, False)
