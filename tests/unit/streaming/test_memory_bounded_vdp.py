@@ -53,6 +53,16 @@ def test_a_budget_below_the_number_of_clusters_gives_a_warning_and_few_clusters(
     assert model.snapshot_.memory["clumps"] <= 53 * 10 // 66
 
 
+def test_a_smaller_memory_in_mid_stream_merges_more_and_a_larger_one_restores_nothing():
+    model = streamed(ROWS[:1000])
+    before = len(model.state_.units)
+    model.set_params(memory=150).partial_fit(ROWS[1000:1200])
+    memory = model.snapshot_.memory
+    assert memory["values"] <= 150 * 10 and memory["units"] < before
+    model.set_params(memory=1000).partial_fit(ROWS[1200:1400])
+    assert model.snapshot_.memory["units"] <= memory["units"] + 200 and model.n_rows_seen_ == 1400
+
+
 def test_a_budget_without_room_for_one_clump_is_refused():
     with pytest.raises(BadInput, match="memory: 6 rows have no room for a single clump of 66 numbers; use at least 7"):
         streamed(memory=6)
