@@ -101,9 +101,13 @@ def _quality(
 
 def _orders() -> Table:
     X, clusters, held_out, held_out_clusters = gaussian_stream(3, 1.6, 20_000)
+    rng = np.random.default_rng(0)
+    mixtures = rng.dirichlet(np.full(6, 0.5), 20).cumsum(1)  # where the rows of each cluster are, among six dives
+    dives = (rng.random(len(X))[:, None] > mixtures[clusters]).sum(1)
     orders = {
         "as drawn": np.arange(len(X)),
-        "shuffled": np.random.default_rng(0).permutation(len(X)),
+        "shuffled": rng.permutation(len(X)),
+        "sorted by dive": np.argsort(dives, kind="stable"),
         "sorted by cluster": np.argsort(clusters, kind="stable"),
     }
     rows = []
