@@ -1,17 +1,20 @@
 """Tables of plain rows, drawn by Tabulator: sorted and filtered in the browser, copied and saved by our own CSV writer.
 
 A column says how its values look. Commands on a row are a column of buttons: the table reports a press as the message
-{act, ...} with the row's id, to the board that shows it.
+{act, ...} with the row's id, to the board that shows it. A table is made when it comes into view, after the first paint
+of the page: Tabulator takes about 0.2 CPU seconds of the browser, and some tables are never looked at.
 """
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import panel as pn
 import param
 from panel.custom import Child
+from panel.models.tabulator import DataTabulator
 
 from benthoscope.app.components.base import ModuleComponent, asset_url
 from benthoscope.engine.exchange.parsing.csv_output import csv_text, figure, tab_separated
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
 
 WHOLE = "row"  # hidden column with the whole row as JSON: the columns stay the same whatever rows come
 NUMBERS = frozenset({"count", "figure", "seconds", "share"})
+ROW, ROW_WITH_ICONS, HEADING, FILTERS = 37, 41, 39, 22  # pixels of a row and of the parts of the head
 
 
 @dataclass(frozen=True)
@@ -49,9 +53,12 @@ class DataTable(ModuleComponent):
 
     _module = "shared/table"
     _styles = ("parts", "table")
+    _render_policy = "manual"  # Panel would draw the whole component again when its table comes
 
     label = param.String(doc="What the table lists, for those who hear it, and the name of its file.")
-    table = Child(doc="The Tabulator.")
+    drawn = Child(doc="The Tabulator, as soon as the table has been in view.")
+    library = param.String(doc="Address of the script of Tabulator, which the browser loads then.")
+    space = param.Integer(doc="Pixels that the table will take at least, so that the page does not move.")
 
     def __init__(
         self,
@@ -65,42 +72,71 @@ class DataTable(ModuleComponent):
     ):
         """`height` is the most it takes, in pixels: more rows are scrolled."""
         self.columns = tuple(columns)
-        self._rows: list[Mapping[str, Any]] | None = None
+        self._rows: list[Mapping[str, Any]] = []
         self._hidden: list[str] = []
-        table = tabulator(self.columns, page_size, height, filters)
-        super().__init__(label=label, table=table, sizing_mode="stretch_width")
+        self._followed: tuple[str, param.Parameterized, str] | None = None
+        self._page_size, self._height, self._filters = page_size, height, filters
+        super().__init__(label=label, library=library_address(), sizing_mode="stretch_width")
         self.show_rows(rows)
+
+    @cached_property
+    def table(self) -> pn.widgets.Tabulator:
+        """The Tabulator; it is made when it is needed."""
+        start = ""
+        if self._followed is not None:
+            column, owner, name = self._followed
+            start = getattr(owner, name)
+        initial = [{"field": column, "value": start}] if start else []
+        table = tabulator(self.columns, self._page_size, self._height, self._filters, initial)
+        table.param.watch(self._report_filter, "filters")
+        table.param.update(**self._values())
+        return table
+
+    @property
+    def _is_made(self) -> bool:
+        return "table" in self.__dict__
 
     def show_rows(self, rows: Sequence[Mapping[str, Any]], hidden: Sequence[str] = ()) -> None:
         """Show these rows instead; `hidden` names columns that say nothing of them."""
         if list(rows) == self._rows and list(hidden) == self._hidden:
             return
         self._rows, self._hidden = list(rows), list(hidden)
+        self.space = self._height_of_rows()
+        if self._is_made:
+            self.table.param.update(**self._values())
+
+    def _height_of_rows(self) -> int:
+        rows = min(len(self._rows), self._page_size or len(self._rows))
+        row = ROW_WITH_ICONS if any("icon" in column.options for column in self.columns) else ROW
+        pixels = HEADING + (FILTERS if self._filters else 0) + row * rows
+        return min(pixels, self._height) if self._height else pixels
+
+    def _values(self) -> dict[str, Any]:
         import pandas as pd  # slow to import
 
-        frame = pd.DataFrame({column.name: self._cells(column, rows) for column in self.columns})
-        known = [{name: value for name, value in row.items() if value is not None} for row in rows]
+        frame = pd.DataFrame({column.name: self._cells(column, self._rows) for column in self.columns})
+        known = [{name: value for name, value in row.items() if value is not None} for row in self._rows]
         frame[WHOLE] = [json.dumps(row, default=str) for row in known]
-        self.table.param.update(value=frame, hidden_columns=[WHOLE, *hidden])
+        return {"value": frame, "hidden_columns": [WHOLE, *self._hidden]}
 
     def rename(self, **titles: str) -> None:
         """Give columns other titles: what groups of images are called may change while the page is open."""
         if all(column.title == titles.get(column.name, column.title) for column in self.columns):
             return
         self.columns = tuple(replace(column, title=titles.get(column.name, column.title)) for column in self.columns)
-        self.table.titles = {column.name: column.title for column in self.columns}
+        if self._is_made:
+            self.table.titles = {column.name: column.title for column in self.columns}
 
     def follow_filter(self, column: str, owner: param.Parameterized, name: str) -> None:
-        """Begin with the text of this parameter in the filter of the column; what is typed there goes to it."""
-        if start := getattr(owner, name):
-            configuration = dict(self.table._configuration)
-            self.table._configuration = {**configuration, "initialHeaderFilter": [{"field": column, "value": start}]}
+        """Begin with the text of this parameter in the filter of the column; what is typed there goes to it. For
+        tables that are not drawn yet."""
+        self._followed = column, owner, name
 
-        def typed(event: param.parameterized.Event) -> None:
+    def _report_filter(self, event: param.parameterized.Event) -> None:
+        if self._followed is not None:
+            column, owner, name = self._followed
             values = [str(each["value"]) for each in event.new if each["field"] == column]
             owner.param.update(**{name: values[0] if values else ""})
-
-        self.table.param.watch(typed, "filters")
 
     def as_csv(self) -> str:
         """The rows that the filters let through, in the order on screen."""
@@ -124,14 +160,24 @@ class DataTable(ModuleComponent):
         return pd.Series(["" if value is None else value for value in values], dtype=object)
 
     def _handle_msg(self, message: Mapping[str, Any]) -> None:
-        """`copy` and `save` are answered with the text."""
+        """`open` comes when the table is in view; `copy` and `save` are answered with the text."""
         act = message.get("act")
+        if act == "open":
+            self.drawn = self.table
         if act in ("copy", "save"):
             text = self.as_tab_separated() if act == "copy" else self.as_csv()
             self._send_msg({"act": act, "text": text})
 
 
-def tabulator(columns: Sequence[Column], page_size: int, height: int, filters: bool) -> pn.widgets.Tabulator:
+def library_address() -> str:
+    """The address of the script of Tabulator on this server. Panel loads it before the first paint of a page;
+    app/server/compat.py leaves it out."""
+    return next(f"/{path}" for path in DataTabulator.__javascript__ if path.endswith("/tabulator.min.js"))
+
+
+def tabulator(
+    columns: Sequence[Column], page_size: int, height: int, filters: bool, initial: Sequence[Mapping[str, str]] = ()
+) -> pn.widgets.Tabulator:
     """An empty table; with a page size the server sends one page at a time."""
     import pandas as pd  # slow to import
 
@@ -162,6 +208,7 @@ def tabulator(columns: Sequence[Column], page_size: int, height: int, filters: b
             "columnDefaults": {"headerSortTristate": True},
             "placeholder": "No row passes the filters",
             **({"maxHeight": height} if height else {}),
+            **({"initialHeaderFilter": list(initial)} if initial else {}),
         },
     )
 

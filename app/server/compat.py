@@ -26,7 +26,6 @@ from bokeh_fastapi.handler import WSHandler
 from cachetools import LRUCache
 from panel.io.resources import Resources
 from panel.io.server import ComponentResourceHandler
-from panel.models.tabulator import DataTabulator
 from panel.util import edit_readonly, parse_query
 from starlette.websockets import WebSocketState
 from tornado.web import HTTPError
@@ -39,9 +38,10 @@ UNUSED_FILES = frozenset(
         "luxon.min.js",  # dates in tables
         "bokeh-gl.min.js",  # plots by WebGL
         "es-module-shims.min.js",  # assets/js/core/panel_gaps.js imports modules without it
+        "tabulator.min.js",  # assets/js/shared/table.js loads it when a table comes into view
+        "tabulator_materialize.min.css",
     }
 )
-TABLE_FILES = frozenset({"tabulator.min.js", "tabulator_materialize.min.css"})
 HOST_AND_PORT = re.compile(r"(?P<hostname>.*?)(:(?P<port>\d+))?", re.DOTALL)
 REMEMBERED_FILES = 32  # lists: one for each type of file and number of loaded modules
 log = logging.getLogger(__name__)
@@ -190,7 +190,7 @@ def _is_received(doc: Document) -> bool:
 
 
 def leave_out_unused_files() -> None:
-    """Leave out files that the page does not use. `material-icons.css` makes the text wait for its font: it lists the
+    """Leave out files that the page does not use, or not yet. `material-icons.css` makes the text wait for its font: it lists the
     fonts of other alphabets without their letters, so that the browser loads them all, one after another. Another style
     sheet has the fonts and icons of pages."""
     owner: Any = Resources  # a method of it is replaced
@@ -200,17 +200,11 @@ def leave_out_unused_files() -> None:
 
     @wraps(original)
     def adjust_paths(self: Resources, resources: Iterable[Any]) -> list[str]:
-        unused = UNUSED_FILES if _has_table(pn.state.curdoc) else UNUSED_FILES | TABLE_FILES
-        used = [file for file in resources if PurePosixPath(urlsplit(str(file)).path).name not in unused]
+        used = [file for file in resources if PurePosixPath(urlsplit(str(file)).path).name not in UNUSED_FILES]
         paths: list[str] = original(self, used)
         return paths
 
     owner.adjust_paths = adjust_paths
-
-
-def _has_table(document: Document | None) -> bool:
-    """Whether the page has a table; pages make theirs when they are opened. Without a page, there may be one."""
-    return document is None or any(isinstance(model, DataTabulator) for model in document.models)
 
 
 def close_gaps_in_browser() -> None:

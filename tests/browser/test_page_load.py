@@ -15,6 +15,7 @@ FRAMES = """() => new Promise((resolve) => {
 LOADED = (
     "performance.getEntriesByType('resource').map(({name, initiatorType}) => [new URL(name).pathname, initiatorType])"
 )
+TABLES = "/tabulator.min.js"
 ANIMATIONS = """() => {
   delete document.documentElement.dataset.drawn
   const names = ["::before", "::after"].map((part) => getComputedStyle(document.body, part).animationName)
@@ -41,9 +42,28 @@ def test_the_browser_imports_our_modules_itself(tab):
     assert set(modules.values()) == {"script"}, "a module that was fetched as text is compiled on every page"
 
 
-@pytest.mark.parametrize(("slug", "is_there"), [("learn", False), ("runs", True)])
-def test_only_pages_with_tables_load_the_library_of_tables(tab, slug, is_there):
-    assert any(path.endswith("/tabulator.min.js") for path, _ in loaded(tab(slug))) == is_there
+@pytest.mark.parametrize("slug", ["learn", "labels?part=cover"])
+def test_a_page_loads_no_library_of_tables_while_no_table_is_in_view(tab, slug):
+    assert not any(path.endswith(TABLES) for path, _ in loaded(tab(slug)))
+
+
+def test_a_page_answers_keys_before_its_table_is_there_and_does_not_move_when_it_comes(tab):
+    waiting = []
+    page = tab("help")
+    page.route(f"**{TABLES}*", lambda route: waiting.append(route))
+    page.goto(page.url.replace("/help", "/runs"))
+    page.get_by_role("heading", name="Width of clusters").wait_for()
+    page.keyboard.press("?")
+    page.get_by_role("dialog", name="Keyboard shortcuts").wait_for()
+    page.keyboard.press("Escape")
+    place = page.get_by_role("heading", name="Width of clusters").bounding_box()
+    while not waiting:
+        page.evaluate(FRAMES)
+    waiting[0].continue_()
+    page.get_by_role("button", name="First look", exact=True).wait_for()
+    page.evaluate(FRAMES)
+    after = page.get_by_role("heading", name="Width of clusters").bounding_box()
+    assert abs(after["y"] - place["y"]) <= 8
 
 
 def test_a_table_that_waits_for_its_styles_leaves_the_browser_idle(chromium, contexts, server):

@@ -4,6 +4,7 @@
 import {ask, h, icon, whileShown} from "../core/element.js"
 import {count} from "../core/format.js"
 import {copyText, saveFile, saveText} from "../core/hand_over.js"
+import {idle, painted} from "../core/painted.js"
 import {isMark, keyOf, marksOf, marksWithPlaces, nearestMark, nextMark, sameMark, textOf} from "./plot_marks.js"
 
 const MARGIN = "200px" // a plot is loaded when it is nearer than this to the view
@@ -12,11 +13,6 @@ const CLICK = 4 // pixels that the pointer may move between pressing and releasi
 const STEPS = {ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1]}
 
 const look = () => (document.documentElement.dataset.look === "dark" ? "dark" : "light")
-const idle = window.requestIdleCallback ?? ((act) => setTimeout(act, 50))
-// The page is painted and answers keys before the server is asked for the first plots.
-const PAUSE = 150 // milliseconds
-const nextFrame = () => new Promise(requestAnimationFrame)
-const painted = nextFrame().then(nextFrame).then(() => new Promise((resolve) => { setTimeout(() => idle(resolve, {timeout: 1000}), PAUSE) }))
 
 export function address(name, query, more = {}) {
   const given = Object.entries({...query, ...more}).filter(([, value]) => value !== null && value !== undefined && value !== false)

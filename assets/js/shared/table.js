@@ -2,9 +2,11 @@
 // A press on a button of a row becomes the event "table-act" with {act, ...}, for the board around the table.
 
 import {h, icon} from "../core/element.js"
+import {painted} from "../core/painted.js"
 import {count, time} from "../core/format.js"
 import {copyText, saveText} from "../core/hand_over.js"
 
+const HEAD = 70 // pixels: a table that is higher has rows
 const rowOf = (cell) => JSON.parse(cell.getData().row || "{}")
 const filled = (words, row) => words.replace(/{(\w+)}/g, (_, name) => row[name] ?? "")
 const percent = (part) => (part > 0 && part < 0.01 ? "<1 %" : `${Math.round(100 * part)} %`)
@@ -77,11 +79,25 @@ const safely = (draw) => (cell, options) => {
 }
 
 // A page adds looks of its own before its table is drawn.
-export function addLooks(looks) {
+const looks = {...FORMATTERS}
+export function addLooks(more) {
+  Object.assign(looks, more)
+  if (window.Tabulator) giveLooks()
+}
+
+function giveLooks() {
   window.Tabulator.extendModule("format", "formatters", Object.fromEntries(Object.entries(looks).map(([name, draw]) => [name, safely(draw)])))
 }
 
-if (window.Tabulator) addLooks(FORMATTERS)
+let library = null // a promise: Tabulator is there
+function loadLibrary(address) {
+  library ??= new Promise((resolve, reject) => {
+    if (window.Tabulator) resolve()
+    else document.head.append(h("script", {src: address, onload: resolve, onerror: () => { library = null; reject(new Error("The table could not be loaded. Reload the page.")) }}))
+  }).then(giveLooks)
+  return library
+}
+
 followPointer()
 
 // The rows on screen, through the shadow roots between.
@@ -91,16 +107,52 @@ export function drawnRows(element) {
 }
 
 export function render({model}) {
-  addLooks(FORMATTERS)
   const status = h("span", {class: "soft", role: "status"})
   const ask = (act) => () => model.send_msg({act})
   model.on("msg:custom", ({act, text}) => {
     if (act === "save") saveText(text, `${model.label.toLowerCase()}.csv`)
     else { copyText(text); status.textContent = "Copied" }
   })
+  const place = h("div", {class: "place waiting"})
   const section = h("section", {class: "card", role: "region", "aria-label": model.label}, h("div", {class: "tools"}, status,
     h("button", {class: "plain", type: "button", onclick: ask("copy")}, icon("content_copy"), "Copy"),
-    h("button", {class: "plain", type: "button", onclick: ask("save")}, icon("download"), "Save as CSV")), model.get_child("table"))
+    h("button", {class: "plain", type: "button", onclick: ask("save")}, icon("download"), "Save as CSV")), place)
+
+  const reserve = () => { if (!table) place.style.minHeight = `${model.space}px` }
+  let table = null
+
+  function draw() {
+    table = model.get_child("drawn")
+    if (!table) return
+    place.classList.remove("waiting")
+    place.replaceChildren(table)
+    const sized = new ResizeObserver(() => { // the place keeps its height until the table has rows
+      if (table.offsetHeight <= HEAD) return
+      place.style.minHeight = ""
+      sized.disconnect()
+    })
+    sized.observe(table)
+  }
+
+  // A table that is not in the page, or in a hidden part of it, would be drawn without a width.
+  const watch = new IntersectionObserver(async (seen) => {
+    if (!seen.at(-1).isIntersecting) return
+    watch.disconnect()
+    await painted
+    try {
+      await loadLibrary(model.library)
+      model.send_msg({act: "open"})
+    } catch (error) {
+      place.replaceChildren(h("p", {class: "soft"}, error.message))
+    }
+  }, {rootMargin: "200px"})
+
   model.on("label", () => section.setAttribute("aria-label", model.label))
+  model.on("drawn", draw)
+  model.on("space", reserve)
+  model.on("remove", () => watch.disconnect())
+  draw()
+  reserve()
+  if (!table) watch.observe(place)
   return section
 }
