@@ -52,17 +52,17 @@ def test_a_page_answers_keys_before_its_table_is_there_and_does_not_move_when_it
     page = tab("help")
     page.route(f"**{TABLES}*", lambda route: waiting.append(route))
     page.goto(page.url.replace("/help", "/runs"))
-    page.get_by_role("heading", name="Width of clusters").wait_for()
+    page.get_by_role("heading", name="First look").wait_for()
     page.keyboard.press("?")
     page.get_by_role("dialog", name="Keyboard shortcuts").wait_for()
     page.keyboard.press("Escape")
-    place = page.get_by_role("heading", name="Width of clusters").bounding_box()
+    place = page.get_by_role("heading", name="First look").bounding_box()
     while not waiting:
         page.evaluate(FRAMES)
     waiting[0].continue_()
     page.get_by_role("button", name="First look", exact=True).wait_for()
     page.evaluate(FRAMES)
-    after = page.get_by_role("heading", name="Width of clusters").bounding_box()
+    after = page.get_by_role("heading", name="First look").bounding_box()
     assert abs(after["y"] - place["y"]) <= 8
 
 
