@@ -243,10 +243,12 @@ def _distances(app: AppState, choice: FigureChoice) -> Any:
 
 def _similar_mixtures(app: AppState, choice: FigureChoice) -> Any:
     """Bars of one dive and of the dives with the most similar mixtures."""
+    from benthoscope.plots.style import short_names  # loads HoloViews
+
     atlas = _clustered(app, choice)
     at, names = _dive_index(atlas, choice.dive), _group_names(atlas)
     comparison = compare_mixtures(atlas.weights)
-    rows = [at, *comparison.most_similar(at, MOST_SIMILAR)]
+    rows = [row for row in (at, *comparison.most_similar(at, MOST_SIMILAR)) if row == at or atlas.weights[row].any()]
     return plots.mixture_bars(
         atlas.weights[rows],
         [names[row] for row in rows],
@@ -255,7 +257,7 @@ def _similar_mixtures(app: AppState, choice: FigureChoice) -> Any:
         numbers=[atlas.groups[row].group.id for row in rows],
         notes={"Distance": [f"{comparison.distance[at, row]:.2f}" for row in rows]},
         group_word=group_words(app).heading,
-        title=f"Mixture of {names[at]}, and the most similar ones",
+        title=f"Mixtures similar to {short_names(names)[at]}",
         theme=choice.theme,
     )
 

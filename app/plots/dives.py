@@ -25,6 +25,7 @@ from benthoscope.plots.style import (
     legend_fits,
     line,
     named_ticks,
+    short_names,
     styled,
     theme_named,
 )
@@ -472,9 +473,10 @@ def track_map(
             hover=hover,
         )
 
-    figure = in_parts(dives, images, group_word, lines)
+    entries = dict(zip(lines, short_names(lines), strict=True))
+    figure = in_parts([entries[dive] for dive in dives], images, group_word, entries.values())
     paths = [line(hv.Curve(positions, *dimensions), colours[dive], width=1.2) for dive, positions in lines.items()]
-    pies = _pies(lines, shares or {}, names, kind, ids, everywhere, middle, dimensions)
+    pies = _pies(lines, shares or {}, names, kind, group_word, ids, everywhere, middle, dimensions)
     scale = {"data_aspect": 1 / np.cos(middle)}
     return framed(
         hv.Overlay([*paths, figure, *pies]).collate(),
@@ -503,6 +505,7 @@ def _pies(
     shares: Mapping[str, Sequence[float]],
     names: Sequence[str] | None,
     kind: str,
+    group_word: str,
     ids: Mapping[str, int],
     everywhere: np.ndarray,
     middle: float,
@@ -531,7 +534,7 @@ def _pies(
                     "colour": colours[number],
                 }
                 wedges.append({"longitude": ring[:, 0], "latitude": ring[:, 1], **facts})
-    hover = [("Dive", "@dive"), (kind, "@cluster"), ("Share", "@share{0.0} %")]
+    hover = [(group_word, "@dive"), (kind, "@cluster"), ("Share", "@share{0.0} %")]
     return [
         cells(
             hv.Polygons(wedges, dimensions, ["dive", "cluster", "share", "colour", "row_number"]), "colour", hover=hover

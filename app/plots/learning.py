@@ -97,7 +97,8 @@ def accuracy_coverage(
         theme,
         title="Accuracy by coverage",
         height=300,
-        legend_position="bottom_left",
+        legend_position="bottom",
+        legend_cols=2,
         xlim=(0, 102),
         ylim=(-2, 104),
     )
@@ -111,7 +112,7 @@ def learning_curve(labels: Sequence[int], accuracy: Sequence[float], *, theme: s
     hover = [("Labelled images", "@labels{0,0}"), ("Accuracy", "@accuracy{0.0} %")]
     layers = line(hv.Curve(data, given, measure), palette.lines[0])
     marks = dots(hv.Scatter(data, given, measure), palette.lines[0], size=8, hover=hover)
-    return framed(layers * marks, theme, title="Accuracy by labels", height=300, legend=False, ylim=(-2, 104))
+    return framed(layers * marks, theme, title="Accuracy by labels", height=300, legend=False, counts="x", ylim=(-2, 104))
 
 
 def extension_curve(
@@ -162,7 +163,8 @@ def extension_curve(
         title="Extension of the cluster",
         height=240,
         legend=bool(answers),
-        legend_position="top",
+        legend_position="bottom",
+        legend_cols=2,
         xlabel=page.pprint_label,
         ylabel=measure.pprint_label,
         ylim=(-6, 104),

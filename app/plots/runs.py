@@ -18,7 +18,6 @@ from benthoscope.plots.style import (
     line,
     named_ticks,
     theme_named,
-    whole_ticks,
 )
 
 STEP = axis("step", "Step of the fit")
@@ -56,8 +55,8 @@ def _fit(
         (measure.label, f"@{measure.name}{{{form}}}{(measure.unit and ' ' + measure.unit) or ''}"),
     ]
     marks = dots(hv.Scatter(data, STEP, measure), palette.lines[0], size=5, hover=hover)
-    ticks = whole_ticks() if steps_of_one else None
-    return framed(layers * marks, theme, title=title, height=240, legend=False, bokeh=ticks)
+    counts = "y" if steps_of_one else ""
+    return framed(layers * marks, theme, title=title, height=240, legend=False, counts=counts)
 
 
 def cluster_sizes(
@@ -96,7 +95,7 @@ def cluster_sizes(
         xticks=named_ticks(map(str, names[order])),
         xlabel="Cluster",
         ylabel="Images",
-        bokeh=whole_ticks(),
+        counts="y",
     )
 
 
@@ -105,7 +104,7 @@ def width_sweep(
 ) -> Any:
     """The number of clusters of runs that differ only in width."""
     return _sweep(
-        widths, clusters, runs, axis("clusters", "Clusters"), "Clusters by width", theme, "0", bokeh=whole_ticks()
+        widths, clusters, runs, axis("clusters", "Clusters"), "Clusters by width", theme, "0", counts="y"
     )
 
 

@@ -25,7 +25,9 @@ PICTURE = 160  # pixels, the width of a picture under the pointer
 INCH = 100  # pixels of a page; gives the size of a figure in print
 MOST_ENTRIES = 14  # of a legend; with more it is taller than the plot, and each entry costs 5 kB of the page
 MOST_NAMES = 60  # on an axis; with more they cover each other
-LONGEST_NAME = 26  # letters of a name on an axis
+MOST_BELOW = 36  # rotated names below a plot
+LONGEST_NAME = 30  # letters of a name on an axis
+HEAD = 14  # of these letters come from the beginning of a longer name, the others from its end
 NOT_ON_PAPER = "@media print { :host { visibility: hidden; } }"  # the style of a toolbar
 UNIT = re.compile(r" \([^()]*\)$")
 FONTS = {"title": 11, "labels": 10, "ticks": 9, "legend": 9}  # points
@@ -168,8 +170,10 @@ def _with_picture(hover: Hover, picture: str) -> str:
 MARKS, POINTS = "marks", "points"
 
 
-def whole_ticks(along: str = "y") -> Options:
+def _whole_ticks(along: str) -> Options:
     """Bokeh options of an axis that counts: no fractional ticks."""
+    if not along:
+        return {}
     models = import_module("bokeh.models")
     ticker = models.BasicTicker(min_interval=1, num_minor_ticks=0)
     return {f"{along}ticks": ticker, f"{along}formatter": models.NumeralTickFormatter(format="0,0")}
@@ -184,12 +188,13 @@ def framed(
     height: int = HEIGHT,
     legend: bool = True,
     selects: str = "",
+    counts: str = "",
     bokeh: Options | None = None,
     matplotlib: Options | None = None,
     **both: Any,
 ) -> Any:
     """The finished plot: size, title, fonts, grid, legend, tools and colours of the theme. `selects` is empty, MARKS or
-    POINTS."""
+    POINTS. `counts`, "x" or "y", is an axis that has no fractions."""
     palette = theme_named(theme)
     entries: dict[str, Any] = (
         {} if isinstance(figure, hv.Element) else {"show_legend": legend, "legend_position": "right"}
@@ -204,12 +209,13 @@ def framed(
             "active_tools": ["box_zoom"],
             "toolbar": "below",
             "hooks": [partial(_dress_bokeh, palette), partial(_add_selection, selects)],
+            **_whole_ticks(counts),
             **(bokeh or {}),
         },
         matplotlib={
             "fig_inches": (width / INCH, height / INCH),
             "aspect": "auto",
-            "hooks": [partial(_dress_matplotlib, palette)],
+            "hooks": [partial(_dress_matplotlib, palette, counts)],
             **(matplotlib or {}),
         },
     )
@@ -265,7 +271,12 @@ def _add_selection(selects: str, plot: Any, element: Any) -> None:
         figure.toolbar.active_drag = box
 
 
-def _dress_matplotlib(palette: Theme, plot: Any, element: Any) -> None:
+# Of times in print: a tick of seconds has its minute.
+TIME_FORMATS = ["%Y", "%b", "%d", "%H:%M", "%H:%M", "%H:%M:%S"]
+DAYS = ["", "%Y", "%Y-%b", *["%Y-%b-%d"] * 3]  # below the ticks
+
+
+def _dress_matplotlib(palette: Theme, counts: str, plot: Any, element: Any) -> None:
     axes, figure = plot.handles["axis"], plot.handles["fig"]
     figure.patch.set_facecolor(palette.background)
     axes.set_facecolor(palette.background)
@@ -283,7 +294,12 @@ def _dress_matplotlib(palette: Theme, plot: Any, element: Any) -> None:
         # Times, with their day once; the usual labels begin with the day of the month alone.
         locator = dates.AutoDateLocator()
         axes.xaxis.set_major_locator(locator)
-        axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
+        axes.xaxis.set_major_formatter(
+            dates.ConciseDateFormatter(
+                locator, formats=TIME_FORMATS, zero_formats=["", *TIME_FORMATS[:3], *TIME_FORMATS[4:]], offset_formats=DAYS
+            )
+        )
+    _dress_ticks(axes, counts)
     for ruler in (axes.xaxis, axes.yaxis):
         if hasattr(ruler.get_major_formatter(), "set_useOffset"):
             ruler.get_major_formatter().set_useOffset(False)  # degrees are read off in full
@@ -297,10 +313,34 @@ def _dress_matplotlib(palette: Theme, plot: Any, element: Any) -> None:
             text.set_color(palette.text)
 
 
-def named_ticks(names: Iterable[str], *, down: bool = False) -> list[tuple[float, str]]:
-    """Ticks 0, 1, ... with these names, at most `MOST_NAMES`; with `down`, the ticks are 0, -1, ..."""
-    shortened = [name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…" for name in map(str, names)]
-    every = -(-len(shortened) // MOST_NAMES) or 1
+def _dress_ticks(axes: Any, counts: str) -> None:
+    """No fractions of things that are counted, and no names of ticks between those of a logarithmic axis."""
+    ticker = import_module("matplotlib.ticker")
+    if counts:
+        getattr(axes, f"{counts}axis").set_major_locator(ticker.MaxNLocator(integer=True, min_n_ticks=1))
+    for ruler in (axes.xaxis, axes.yaxis):
+        if ruler.get_scale() == "log":
+            ruler.set_minor_formatter(ticker.NullFormatter())
+
+
+def short_names(names: Iterable[str]) -> list[str]:
+    """Names with at most `LONGEST_NAME` letters. Long names lose their middle, because dives often begin or end alike;
+    if two names would then be equal, they lose their end or beginning."""
+    full = list(map(str, names))
+    tail = LONGEST_NAME - 1 - HEAD
+    cuts: list[Callable[[str], str]] = [
+        lambda name: f"{name[:HEAD]}…{name[-tail:]}",
+        lambda name: f"{name[: LONGEST_NAME - 1]}…",
+        lambda name: f"…{name[1 - LONGEST_NAME :]}",
+    ]
+    shortened = [[name if len(name) <= LONGEST_NAME else cut(name) for name in full] for cut in cuts]
+    return max(shortened, key=lambda each: len(set(each)))
+
+
+def named_ticks(names: Iterable[str], *, down: bool = False, most: int = MOST_NAMES) -> list[tuple[float, str]]:
+    """Ticks 0, 1, ... with these names, at most `most`; with `down`, the ticks are 0, -1, ..."""
+    shortened = short_names(names)
+    every = -(-len(shortened) // most) or 1
     return [(-at if down else at, name) for at, name in enumerate(shortened) if at % every == 0]
 
 
@@ -402,7 +442,7 @@ def heat_map(
         title=title,
         selects=MARKS,
         height=height or _heat_map_height(rows, columns),
-        xticks=named_ticks(columns),
+        xticks=named_ticks(columns, most=MOST_NAMES if _side_by_side(columns) else MOST_BELOW),
         yticks=named_ticks(rows, down=True),
         xlabel=column_axis,
         ylabel=row_axis,

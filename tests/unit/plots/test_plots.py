@@ -15,7 +15,7 @@ from benthoscope import plots
 from benthoscope.engine.problems import BadInput
 from benthoscope.plots.colours import distinct
 from benthoscope.plots.files import bokeh_figure, bokeh_item, fingerprint
-from benthoscope.plots.style import MOST_ENTRIES, THEMES
+from benthoscope.plots.style import LONGEST_NAME, MOST_ENTRIES, THEMES, short_names
 
 SHARES = np.array([[0.5, 0.5, 0.0], [0.1, 0.2, 0.7], [0.45, 0.55, 0.0]])
 DIVES = ["north", "south", "west"]
@@ -401,6 +401,33 @@ def test_a_file_with_another_ending_is_an_error(tmp_path):
         plots.save(PLOTS["cover"][0](), tmp_path / "cover")
     with pytest.raises(BadInput, match="cannot be written"):
         plots.save(PLOTS["cover"][0](), tmp_path / "missing" / "cover.csv")
+
+
+def test_long_names_keep_what_distinguishes_them():
+    begin = [f"FK200930_S0{at}_Great_Detached_Reef_northern_wall" for at in range(384, 390)]
+    end = [f"FK200930_Great_Detached_Reef_northern_wall_{at}" for at in range(384, 390)]
+    middle = [f"FK200930_Great_Detac{at}_Reef_northern_wall" for at in range(384, 390)]
+    for names in (begin, end, middle):
+        shortened = short_names(names)
+        assert len(set(shortened)) == len(names) and max(map(len, shortened)) <= LONGEST_NAME
+    assert short_names(["Noggin Pass"]) == ["Noggin Pass"]
+
+
+def print_of(figure):
+    return hv.render(figure, backend="matplotlib").axes[0]
+
+
+def test_axes_in_print_count_in_whole_numbers_and_widths_are_named_once():
+    axes = print_of(plots.width_sweep([0.02, 0.05, 0.15], [11, 12, 12]))
+    assert all(tick == round(tick) for tick in axes.get_yticks())
+    assert not any(label.get_text() for label in axes.xaxis.get_minorticklabels())
+    assert all(tick == round(tick) for tick in print_of(plots.learning_curve([255], [0.5])).get_xticks())
+
+
+def test_names_below_a_heat_map_do_not_cover_each_other():
+    names = [f"Object {number}" for number in range(53)]
+    figure = bokeh_figure(plots.cooccurrence(np.eye(53, dtype=int), 60, names=names))
+    assert len(figure.xaxis.ticker.ticks) == 27 and len(figure.yaxis.ticker.ticks) == 53
 
 
 def test_a_path_is_interrupted_where_two_images_are_far_apart():
