@@ -23,6 +23,7 @@ REFERENCE = "Reference"  # the group of lines that are no data
 WIDTH, HEIGHT = 640, 360  # pixels; two such plots fit side by side on a screen of 1366 pixels
 PICTURE = 160  # pixels, the width of a picture under the pointer
 INCH = 100  # pixels of a page; gives the size of a figure in print
+BELOW_LABEL = 0.85  # inches from the axis to the middle of a legend below its label
 MOST_ENTRIES = 14  # of a legend; with more it is taller than the plot, and each entry costs 5 kB of the page
 MOST_NAMES = 60  # on an axis; with more they cover each other
 MOST_BELOW = 36  # rotated names below a plot
@@ -309,6 +310,9 @@ def _dress_matplotlib(palette: Theme, counts: str, plot: Any, element: Any) -> N
     legend = axes.get_legend()
     if legend:
         legend.get_frame().set(facecolor=palette.background, edgecolor="none")
+        if getattr(plot, "legend_position", "") == "bottom":  # HoloViews puts it on the label of a low plot
+            inches = axes.get_position().height * figure.get_figheight()
+            legend.set_bbox_to_anchor((0, -BELOW_LABEL / inches, 1, 0.1), axes.transAxes)
         for text in legend.get_texts():
             text.set_color(palette.text)
 
