@@ -390,9 +390,12 @@ def cover_rows(app: AppState, choice: FigureChoice) -> list[CoverRow]:
 
 
 def _cover(app: AppState, choice: FigureChoice) -> Any:
+    from benthoscope.plots.style import short_names  # loads HoloViews
+
     group = EVERYWHERE if choice.dive is None else choice.dive
     rows, colours = cover_rows(app, choice), term_colours(app)
-    names = {summary.group.id: summary.group.name for summary in atlas_of(app, None).groups}
+    groups = [summary.group for summary in atlas_of(app, None).groups]
+    names = dict(zip((each.id for each in groups), short_names(each.name for each in groups), strict=True))
     return plots.cover(
         [_term_name(app, row.term_id) for row in rows],
         **_intervals(rows),

@@ -98,7 +98,7 @@ def accuracy_coverage(
         title="Accuracy by coverage",
         height=300,
         legend_position="bottom",
-        legend_cols=2,
+        legend_cols=1,
         xlim=(0, 102),
         ylim=(-2, 104),
     )

@@ -21,7 +21,6 @@ from benthoscope.plots.style import (
     straight,
     styled,
     theme_named,
-    whole_ticks,
 )
 
 EVENT_MARKS = {"birth": "circle", "split": "diamond", "merge": "triangle", "death": "x"}
@@ -142,11 +141,11 @@ def cluster_lives(
         xlabel="Time (UTC)",
         xticks=TIME_TICKS,
         ylabel="Cluster number",
+        counts="y",
         **_shown_times(moments),
         bokeh={
             "legend_position": "top",
             "ylim": (-0.7, count - 0.3 + max(1.0, count / 4)),  # the legend covers no cluster
-            **whole_ticks(),
         },
         matplotlib={
             "ylim": (-0.7, count - 0.3),

@@ -33,6 +33,7 @@ NOT_ON_PAPER = "@media print { :host { visibility: hidden; } }"  # the style of 
 UNIT = re.compile(r" \([^()]*\)$")
 FONTS = {"title": 11, "labels": 10, "ticks": 9, "legend": 9}  # points
 LONG_TITLE, SMALL_TITLE = 34, "9pt"  # letters; a longer title is smaller, so that it fits beside names of an axis
+LINE_OF_FRAME = 2  # pixels
 LETTER = 7  # pixels of a letter on an axis, on average
 
 
@@ -242,6 +243,10 @@ def _dress_bokeh(palette: Theme, plot: Any, element: Any) -> None:
         legend.title_text_color, legend.title_text_font_style = palette.text, "normal"
         legend.border_line_color, legend.click_policy = None, "mute"
         legend.spacing, legend.padding, legend.glyph_height, legend.label_height = 0, 4, 14, 14
+        if legend in (*figure.above, *figure.below):  # BokehJS would draw it a margin lower than its place
+            legend.margin = 0
+        elif legend in figure.right:  # beside the frame, and not on its line
+            legend.location = (LINE_OF_FRAME, 0)
     for bar in figure.select({"type": import_module("bokeh.models").ColorBar}):
         bar.background_fill_color, bar.bar_line_color = palette.background, palette.grid
         bar.title_text_color = bar.major_label_text_color = palette.text

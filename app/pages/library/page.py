@@ -30,7 +30,7 @@ class LibraryBoard(CommandComponent):
 
 DIVES = (
     Column("name", "Dive", "dive"),
-    Column("collection", "Collection"),
+    Column("collection", "Collection", width="13%"),
     Column("images", "Images", "count", 76),
     Column("first", "First image (UTC)", width=130),
     Column("hours", "Hours", "figure", 70),

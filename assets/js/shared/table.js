@@ -61,7 +61,7 @@ const FORMATTERS = {
   figure: (cell, {digits}) => number((value) => (digits ? value.toFixed(digits) : String(Number(value.toPrecision(6)))))(cell),
   share: number((part) => h("div", {class: "share"}, h("div", {class: "bar"}, h("i", {style: `width: ${100 * part}%`})), h("span", {}, percent(part)))),
   // The name of a row: opens it, with remarks behind.
-  open: (cell, options) => h("span", {class: "name"}, button(cell, options, cell.getValue()), (rowOf(cell).tags ?? []).map(([word, why]) => h("span", {class: "tag", title: why}, word))),
+  open: (cell, options) => h("span", {class: "name", title: cell.getValue()}, button(cell, options, cell.getValue()), (rowOf(cell).tags ?? []).map(([word, why]) => h("span", {class: "tag", title: why}, word))),
   // A title that the keyboard reaches: Enter sorts as a click does.
   heading: (cell) => keepingFocus(h("button", {type: "button", class: "heading"}, cell.getValue()), `heading-${cell.getValue()}`),
   // A text with a remark below.

@@ -94,7 +94,7 @@ export function render({model}) {
     if (!image.options.length) return []
     const [, name, sure] = image.options[at]
     const words = at ? `${name}!` : image.label && now().queue === ERRORS && image.options.length > 1 ? `${image.label}, or ${image.options[1][1]}?` : image.label && image.label !== name ? `${image.label}, or ${name}?` : name
-    return [h("i", {style: `background:${(!at && image.colour) || "var(--line)"}`}), h("span", {class: "labelname"}, words, at || [...LAID_OUT, ERRORS].includes(now().queue) ? "" : `${confidence(sure)}${image.possible > 1 ? `, 1 of ${image.possible}` : ""}`)]
+    return [h("i", {style: `background:${(!at && image.colour) || "var(--line)"}`}), h("span", {class: "labelname"}, words), at || [...LAID_OUT, ERRORS].includes(now().queue) ? "" : h("span", {class: "sure"}, `${confidence(sure)}${image.possible > 1 ? `, 1 of ${image.possible}` : ""}`)]
   }
 
   function tile(image) {

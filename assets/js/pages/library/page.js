@@ -9,6 +9,8 @@ import {locator, placeName} from "../../shared/ground.js"
 import {plotShelf} from "../../shared/plot_frame.js"
 import {count} from "../../core/format.js"
 
+const TAIL = 11 // letters at the end of a long name that stay in sight: dives often begin alike
+
 export function render({model}) {
   const root = h("div", {class: "library"})
   const send = (act, rest = {}) => model.send_msg({act, ...rest})
@@ -19,7 +21,7 @@ export function render({model}) {
     // A dive with the colour of its track; its row and its track point at each other.
     dive: (cell, options, {id, name, colour}) => {
       cell.getRow().getElement().dataset.dive = id
-      return h("span", {class: "name"}, h("i", {class: "mark", style: `background: ${colour}`}), h("a", {href: `/dive?dive=${id}`, title: name}, name))
+      return h("span", {class: "name"}, h("i", {class: "mark", style: `background: ${colour}`}), h("a", {class: "ends", href: `/dive?dive=${id}`, title: name}, h("span", {}, name.slice(0, -TAIL)), h("span", {}, name.slice(-TAIL))))
     },
   })
   const dives = model.get_child("dives"), collections = model.get_child("collections")

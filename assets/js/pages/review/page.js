@@ -43,7 +43,7 @@ export function render({model}) {
 
   function tile(image) {
     const odd = image.guess && !image.label && image.guess !== now().suggested?.name
-    const caption = image.label ? h("span", {class: "label"}, image.label) : odd ? h("span", {class: "label guess", title: `Suggested label: ${image.guess}`}, `${image.guess}?${now().measured ? ` ${Math.round(100 * image.sure)} %` : ""}`) : null
+    const caption = image.label ? h("span", {class: "label"}, image.label) : odd ? h("span", {class: "label guess", title: `Suggested label: ${image.guess}`}, h("span", {class: "guessed"}, image.guess), `?${now().measured ? ` ${Math.round(100 * image.sure)} %` : ""}`) : null
     return tileOf(image.id, `Image ${image.id}${image.label ? `, ${image.label}` : image.guess ? `, perhaps ${image.guess}` : ""}`, Boolean(image.label) && now().mode === "cluster",
       thumbnail(image.id, size.picture(), now().version), (event) => marks.turn(image.id, event.shiftKey), caption)
   }
