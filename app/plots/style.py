@@ -47,6 +47,7 @@ class Theme:
 
     background: str
     text: str
+    icons: str
     grid: str
     lines: tuple[str, str, str, str]
     low: str
@@ -59,6 +60,7 @@ THEMES = {
     "light": Theme(
         background="#ffffff",
         text="#16222c",
+        icons="#4d5c69",
         grid="#d5dce2",
         lines=("#0072b2", "#d55e00", "#009e73", "#cc79a7"),
         low="#f4f8fb",
@@ -69,6 +71,7 @@ THEMES = {
     "dark": Theme(
         background="#151f26",
         text="#e6eef3",
+        icons="#a3b5c1",
         grid="#33434e",
         lines=("#56b4e9", "#e69f00", "#2fc59a", "#e59ac3"),
         low="#1b2831",
@@ -261,7 +264,8 @@ def _dress_bokeh(palette: Theme, plot: Any, element: Any) -> None:
                 tool.tooltips = [(UNIT.sub("", heading), value) for heading, value in tool.tooltips]
     figure.toolbar.logo = None
     # The button of the tools without room is a grey letter otherwise, too pale to read.
-    figure.toolbar.stylesheets = [f".bk-tool-overflow {{ color: {palette.text}; }}", NOT_ON_PAPER]
+    icons = f":host {{ --icon-color: {palette.icons}; --button-color: {palette.grid}; }}"
+    figure.toolbar.stylesheets = [icons, f".bk-tool-overflow {{ color: {palette.text}; }}", NOT_ON_PAPER]
 
 
 def _add_selection(selects: str, plot: Any, element: Any) -> None:

@@ -14,6 +14,7 @@ export const pieText = (dive) => `${dive.name}: ${valuesOf(dive).map(([name, sha
 export function pies(model, pixel, {width, height}, card) {
   const occupied = [], crowded = model.pies.length > 16 || height < 260
   return model.pies.map((dive) => {
+    if (!valuesOf(dive).length) return null // without clusters
     const [x, y] = pixel([dive.x, dive.y])
     if (x < 0 || y < 0 || x > width || y > height) return null
     const [px, py] = freePosition([x, y], occupied, crowded, {width, height})

@@ -7,6 +7,7 @@ import {groups} from "../../core/group_words.js"
 
 const percent = (share) => `${(100 * share).toFixed(share > 0 && share < 0.1 ? 1 : 0)} %`
 const EVERYWHERE = 0 // id of all dives together
+const FEW = 4 // terms in one sentence
 const LEVELS = [["", "unchanged"], ...[1, 2, 3, 4, 5].map((one) => [one, one])]
 
 export function coverPart({tell, now, plots}) {
@@ -55,7 +56,14 @@ export function coverPart({tell, now, plots}) {
       group.rows.length ? plots.frame("cover", {query: {dive: group.id === EVERYWHERE ? null : group.id, ...asked()}, stamp: JSON.stringify(group.rows), height: 100 + 26 * group.rows.length, label: `Cover of ${group.name}: ${group.rows.map(words).join(", ")}`}) : null,
       group.hidden ? h("p", {class: "soft"}, `${count(group.hidden)} more terms are in the CSV file`) : null,
       group.draws ? h("p", {class: "soft"}, `Any other term: at most ${percent(group.other)}`) : null,
-      group.of_drawn.length ? h("p", {class: "soft"}, `Among the ${count(group.drawn_images)} images that could have been drawn: ${group.of_drawn.map(words).join(", ")}`) : null)
+      group.of_drawn.length ? ofDrawn(group) : null)
+  }
+
+  // Many terms would be a wall of text.
+  function ofDrawn(group) {
+    const title = `Among the ${count(group.drawn_images)} images that could have been drawn`
+    if (group.of_drawn.length <= FEW) return h("p", {class: "soft"}, `${title}: ${group.of_drawn.map(words).join(", ")}`)
+    return h("details", {class: "soft"}, h("summary", {}, title), h("ul", {}, group.of_drawn.map((row) => h("li", {}, words(row)))))
   }
 
   const asked = () => ({level: now().level, together: now().together})
