@@ -276,6 +276,7 @@ def _panel(
     figure = in_parts(columns["name"], marks, kind, titles.values())
     path = line(hv.Curve((columns["time"], columns[measure.name]), x_axis, measure), GREY, width=1)
     sequence = measure.name == "sequence"
+    without_axis: dict[str, Any] = {"yaxis": None} if sequence else {}
     return framed(
         path * figure,
         theme,
@@ -285,7 +286,7 @@ def _panel(
         legend=legend and legend_fits(figure),
         selects=POINTS,
         invert_yaxis=measure.name == "depth",
-        **({"yaxis": None} if sequence else {}),
+        **without_axis,
         matplotlib={} if sequence else {"aspect": PROFILE[0] / PROFILE[1]},
     )
 

@@ -112,7 +112,9 @@ def learning_curve(labels: Sequence[int], accuracy: Sequence[float], *, theme: s
     hover = [("Labelled images", "@labels{0,0}"), ("Accuracy", "@accuracy{0.0} %")]
     layers = line(hv.Curve(data, given, measure), palette.lines[0])
     marks = dots(hv.Scatter(data, given, measure), palette.lines[0], size=8, hover=hover)
-    return framed(layers * marks, theme, title="Accuracy by labels", height=300, legend=False, counts="x", ylim=(-2, 104))
+    return framed(
+        layers * marks, theme, title="Accuracy by labels", height=300, legend=False, counts="x", ylim=(-2, 104)
+    )
 
 
 def extension_curve(

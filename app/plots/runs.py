@@ -103,9 +103,7 @@ def width_sweep(
     widths: Sequence[float], clusters: Sequence[int], runs: Sequence[str] | None = None, *, theme: str = "light"
 ) -> Any:
     """The number of clusters of runs that differ only in width."""
-    return _sweep(
-        widths, clusters, runs, axis("clusters", "Clusters"), "Clusters by width", theme, "0", counts="y"
-    )
+    return _sweep(widths, clusters, runs, axis("clusters", "Clusters"), "Clusters by width", theme, "0", counts="y")
 
 
 def held_out_likelihood(

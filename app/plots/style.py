@@ -306,7 +306,10 @@ def _dress_matplotlib(palette: Theme, counts: str, plot: Any, element: Any) -> N
         axes.xaxis.set_major_locator(locator)
         axes.xaxis.set_major_formatter(
             dates.ConciseDateFormatter(
-                locator, formats=TIME_FORMATS, zero_formats=["", *TIME_FORMATS[:3], *TIME_FORMATS[4:]], offset_formats=DAYS
+                locator,
+                formats=TIME_FORMATS,
+                zero_formats=["", *TIME_FORMATS[:3], *TIME_FORMATS[4:]],
+                offset_formats=DAYS,
             )
         )
     _dress_ticks(axes, counts)

@@ -3,6 +3,11 @@
 import re
 
 FRAME = ".plot-frame[data-plot='{}']"
+STATE = """(name) => {
+    const models = Bokeh.documents.flatMap((document) => [...document._all_models.values()])
+    const part = models.find((model) => model.type === "GlyphRenderer" && model.name === name)
+    return [part.muted, part.visible]
+}"""
 RANGES = """(frame) => {
     const id = Bokeh.documents.flatMap((document) => document.roots()).map((root) => root)
         .find((root) => root.title?.text === "Cluster sizes")
@@ -71,6 +76,17 @@ def test_a_box_on_the_profile_of_a_dive_selects_images_everywhere_on_the_page(ta
     assert selected(page) == count
     page.get_by_role("link", name="Open in Explore").click()
     page.locator(".explorebar .told").filter(has_text=f"{count} selected").wait_for()
+
+
+def test_a_click_on_the_legend_mutes_a_part_and_with_shift_hides_it(tab):
+    page = tab("dive")
+    entry = frame_of(page, "profile").get_by_text(re.compile("^Cluster [0-9]+$")).first
+    name = entry.inner_text()
+    for modifiers, state in ((), [True, True]), ((), [False, True]), (("Shift",), [True, False]), ((), [False, True]):
+        entry.click(modifiers=list(modifiers))
+        page.wait_for_function(
+            f"([name, state]) => String(({STATE})(name)) === String(state)", arg=[name, state]
+        )  # times out otherwise
 
 
 def test_a_click_on_the_profile_shows_the_image_taken_there(tab):

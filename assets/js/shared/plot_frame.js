@@ -70,7 +70,7 @@ class PlotFrame {
     const act = (symbol, words, does) => h("button", {class: "plain", type: "button", title: words, "aria-label": `${words}: ${label}`, onclick: does}, icon(symbol))
     this.element = h("figure", {class: "plot-frame", "aria-label": label, "data-plot": name}, this.stage, h("figcaption", {}, this.chosen, this.note,
       act("image", "Save as PNG", () => this.save("png")), act("polyline", "Save as SVG", () => this.save("svg")), act("content_copy", "Copy data as CSV", () => this.copy())))
-    this.stage.addEventListener("pointerdown", (event) => { this.pressed = [event.clientX, event.clientY] }, {capture: true})
+    this.stage.addEventListener("pointerdown", (event) => { this.pressed = [event.clientX, event.clientY]; this.hides = event.shiftKey }, {capture: true})
     if (onhover) for (const kind of ["pointermove", "pointerleave"]) this.stage.addEventListener(kind, (event) => this.hover(kind === "pointermove" ? event : null))
     this.stage.addEventListener("click", (event) => this.click(event))
     this.stage.addEventListener("keydown", (event) => this.key(event))
@@ -184,6 +184,7 @@ class PlotFrame {
     if (this.adds) for (const tool of this.views.flatMap((view) => view.model.toolbar.tools)) if (/^(Box|Lasso)Select/.test(tool.type)) tool.mode = "append"
     for (const {data_source: source} of this.renderers) source.selected.properties.indices.change.connect(() => this.changed())
     this.linkPanels()
+    this.hideMuted()
     if (this.marks.length) this.select(this.marks)
   }
 
@@ -193,6 +194,11 @@ class PlotFrame {
     if (this.views.length > 1) for (const renderer of all) renderer.properties.muted.change.connect(() => {
       for (const other of all) if (other.name === renderer.name && other.muted !== renderer.muted) other.muted = renderer.muted
     })
+  }
+
+  // A click on an entry of the legend mutes a part; with Shift, it hides the part.
+  hideMuted() {
+    for (const renderer of this.parts) renderer.properties.muted.change.connect(() => { renderer.visible = !(renderer.muted && this.hides && !this.selecting) })
   }
 
   // Several sources change one after another; together they are one selection.
