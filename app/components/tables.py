@@ -32,7 +32,8 @@ class Column:
     """`look` names a formatter of assets/js/shared/table.js, `options` are its options: for `open`, `button` and `link`
     the act, the address and the words, which may name other cells of the row as {name}.
 
-    `width` is in pixels or a share of the table, such as "13%"; a column without one shares the rest. Buttons and links are not filtered, sorted or saved.
+    `width` is in pixels or a share of the table, such as "13%"; a column without one shares the rest. Buttons and links
+    are not filtered, sorted or saved.
     """
 
     name: str

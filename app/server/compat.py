@@ -190,9 +190,9 @@ def _is_received(doc: Document) -> bool:
 
 
 def leave_out_unused_files() -> None:
-    """Leave out files that the page does not use, or not yet. `material-icons.css` makes the text wait for its font: it lists the
-    fonts of other alphabets without their letters, so that the browser loads them all, one after another. Another style
-    sheet has the fonts and icons of pages."""
+    """Leave out files that the page does not use, or not yet. `material-icons.css` makes the text wait for its font: it
+    lists the fonts of other alphabets without their letters, so that the browser loads them all, one after another.
+    Another style sheet has the fonts and icons of pages."""
     owner: Any = Resources  # a method of it is replaced
     original = owner.adjust_paths
     if hasattr(original, "__wrapped__"):

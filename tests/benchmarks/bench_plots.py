@@ -30,9 +30,10 @@ PAGES = ("learn", "runs", "labels?part=cover", "dive?dive=2")
 REPEATS = 3
 SERVE = "import sys; from {}.cli import main; sys.argv[0] = 'benthoscope'; main()"
 BUILD = "import pathlib, sys; from tests.sample_workspace import build; print(build(pathlib.Path(sys.argv[1])))"
-# Asked in every frame, because Playwright's own waiting asks up to half a second late. The page then has begun with plots.
+# Asked in every frame. Playwright's own waiting asks up to half a second late, when the page has begun with plots.
 ANSWERS_KEYS = """() => {
-  const all = (root) => [...root.querySelectorAll("*")].flatMap((each) => [each, ...(each.shadowRoot ? all(each.shadowRoot) : [])])
+  const within = (each) => (each.shadowRoot ? all(each.shadowRoot) : [])
+  const all = (root) => [...root.querySelectorAll("*")].flatMap((each) => [each, ...within(each)])
   const words = /Keyboard shortcuts|Keyboard map/ // the second is the name in older versions
   return all(document).some((each) => words.test(each.getAttribute("aria-label") ?? each.title ?? ""))
 }"""

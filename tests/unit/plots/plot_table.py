@@ -8,9 +8,9 @@ from typing import Any
 
 from bokeh.models import BoxSelectTool, BoxZoomTool, ColorBar, HoverTool, PanTool, ResetTool, WheelZoomTool
 
+from benthoscope import plots
 from benthoscope.app.data.figures import FIGURES
 from benthoscope.app.data.plot_images import columns_of_marks
-from benthoscope import plots
 from benthoscope.plots.files import bokeh_figure
 from tests.unit.plots.test_plots import DIVES, PLOTS, SHARES
 
