@@ -281,7 +281,7 @@ def _add_selection(selects: str, plot: Any, element: Any) -> None:
         figure.toolbar.active_drag = box
 
 
-# Of times in print: a tick of seconds has its minute.
+# Formats of times in print. A tick of seconds has its minute.
 TIME_FORMATS = ["%Y", "%b", "%d", "%H:%M", "%H:%M", "%H:%M:%S"]
 DAYS = ["", "%Y", "%Y-%b", *["%Y-%b-%d"] * 3]  # below the ticks
 
@@ -340,8 +340,8 @@ def _dress_ticks(axes: Any, counts: str) -> None:
 
 
 def short_names(names: Iterable[str]) -> list[str]:
-    """Names with at most `LONGEST_NAME` letters. Long names lose their middle, because dives often begin or end alike;
-    if two names would then be equal, they lose their end or beginning."""
+    """Names with at most `LONGEST_NAME` letters. Long names lose their middle, because names of dives often begin or end
+    with the same words. If two names would then be equal, they lose their end or beginning."""
     full = list(map(str, names))
     tail = LONGEST_NAME - 1 - HEAD
     cuts: list[Callable[[str], str]] = [

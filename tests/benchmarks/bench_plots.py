@@ -30,7 +30,7 @@ PAGES = ("learn", "runs", "labels?part=cover", "dive?dive=2")
 REPEATS = 3
 SERVE = "import sys; from {}.cli import main; sys.argv[0] = 'benthoscope'; main()"
 BUILD = "import pathlib, sys; from tests.sample_workspace import build; print(build(pathlib.Path(sys.argv[1])))"
-# Asked in every frame. Playwright's own waiting asks up to half a second late, when the page has begun with plots.
+# Asked in every frame. Playwright's own waiting asks up to half a second late, when the page draws plots already.
 ANSWERS_KEYS = """() => {
   const within = (each) => (each.shadowRoot ? all(each.shadowRoot) : [])
   const all = (root) => [...root.querySelectorAll("*")].flatMap((each) => [each, ...within(each)])

@@ -1,5 +1,5 @@
-// What may come after the first paint of a page: its plots and tables. Until then the browser only does what the page needs
-// to answer keys.
+// Plots and tables come after the first paint of a page. Until then the browser only does what the page needs to answer
+// keys.
 
 const PAUSE = 150 // milliseconds
 const nextFrame = () => new Promise(requestAnimationFrame)

@@ -9,7 +9,7 @@ import {locator, placeName} from "../../shared/ground.js"
 import {plotShelf} from "../../shared/plot_frame.js"
 import {count} from "../../core/format.js"
 
-const TAIL = 11 // letters at the end of a long name that stay in sight: dives often begin alike
+const TAIL = 11 // letters at the end of a long name that stay visible: names of dives often begin with the same words
 
 export function render({model}) {
   const root = h("div", {class: "library"})
