@@ -264,7 +264,7 @@ def _dress_bokeh(palette: Theme, plot: Any, element: Any) -> None:
                 tool.tooltips = [(UNIT.sub("", heading), value) for heading, value in tool.tooltips]
     figure.toolbar.logo = None
     # The button of the tools without room is a grey letter otherwise, too pale to read.
-    icons = f":host {{ --icon-color: {palette.icons}; --button-color: {palette.grid}; }}"
+    icons = f":host {{ --bokeh-icon-color: {palette.icons}; --button-color: {palette.grid}; }}"
     figure.toolbar.stylesheets = [icons, f".bk-tool-overflow {{ color: {palette.text}; }}", NOT_ON_PAPER]
 
 
@@ -340,8 +340,8 @@ def _dress_ticks(axes: Any, counts: str) -> None:
 
 
 def short_names(names: Iterable[str]) -> list[str]:
-    """Names with at most `LONGEST_NAME` letters. Long names lose their middle, because names of dives often begin or end
-    with the same words. If two names would then be equal, they lose their end or beginning."""
+    """Names with at most `LONGEST_NAME` letters. Long names lose their middle, because names of dives often begin or
+    end with the same words. If two names would then be equal, they lose their end or beginning."""
     full = list(map(str, names))
     tail = LONGEST_NAME - 1 - HEAD
     cuts: list[Callable[[str], str]] = [

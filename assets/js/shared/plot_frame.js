@@ -10,6 +10,7 @@ import {isMark, keyOf, marksOf, marksWithPlaces, nearestMark, nextMark, sameMark
 const MARGIN = "200px" // a plot is loaded when it is nearer than this to the view
 const LIVE = 4000 // milliseconds between two drawings of a plot that grows
 const CLICK = 4 // pixels that the pointer may move between pressing and releasing
+const TOOL = 32, BUTTONS = 100 // pixels of a tool of BokehJS, and of the buttons of a plot
 const STEPS = {ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1]}
 
 const look = () => (document.documentElement.dataset.look === "dark" ? "dark" : "light")
@@ -149,7 +150,7 @@ class PlotFrame {
     this.stage.classList.remove("waiting")
     this.stage.style.minHeight = ""
     this.stage.dataset.drawn = look()
-    this.element.classList.toggle("oneline", this.root.model.toolbar_location === "below")
+    this.element.classList.toggle("oneline", this.root.model.toolbar_location === "below" && this.isWide())
     for (const part of this.parts) if (muted.has(part.name)) part.muted = true
     this.listen()
     if (this.marks.length && !this.onselect) this.offer(this.marks) // they may stand for other images now
@@ -163,6 +164,12 @@ class PlotFrame {
     clear(this.coming.shown)
     this.coming.place.remove()
     this.coming = null
+  }
+
+  // Whether the tools of BokehJS, which begin at the left side of its frame, and the buttons have room on one line.
+  isWide() {
+    const {model, bbox, frame} = this.root
+    return bbox.width - frame.bbox.left > TOOL * model.toolbar.tools.filter(({visible}) => visible).length + BUTTONS
   }
 
   get root() { return [...this.shown?.roots ?? []][0] }
