@@ -136,7 +136,7 @@ def _sweep(
         "run": [point[2] for point in points],
     }
     palette = theme_named(theme)
-    hover = [("Run", "@run"), ("Width", "@width"), (measure.label, f"@{measure.name}{{{form}}}")]
+    hover = [("Run", "@run"), ("Width", "@width{0.[000000]}"), (measure.label, f"@{measure.name}{{{form}}}")]
     layers = line(hv.Curve(data, WIDTH_OF_CLUSTERS, [measure]), palette.lines[0])
     marks = dots(hv.Scatter(data, WIDTH_OF_CLUSTERS, [measure, "run"]), palette.lines[1], size=9, hover=hover)
     return framed(
