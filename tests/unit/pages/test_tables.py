@@ -68,3 +68,15 @@ def test_pages_are_sent_one_at_a_time_and_saved_all():
     table = DataTable("Log", COLUMNS, [{**ROWS[0], "id": number} for number in range(250)], page_size=100)
     assert table.table.pagination == "remote" and len(table.table._data["name"]) == 100
     assert len(saved(table)) == 251
+
+
+def test_a_table_is_made_when_it_comes_into_view_and_reserves_its_height(table):
+    assert table.drawn is None and not table._is_made
+    three_rows = table.space
+    table.show_rows(ROWS[:1])
+    assert three_rows > table.space > 0
+    table._handle_msg({"act": "open"})
+    assert table.drawn is table.table and table.table.value["name"].tolist() == ["reef"]
+    table.show_rows(ROWS)
+    assert len(table.table.value) == 3
+    assert DataTable("Dives", COLUMNS, ROWS * 50, height=420).space == 420

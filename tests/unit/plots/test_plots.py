@@ -430,6 +430,17 @@ def test_names_below_a_heat_map_do_not_cover_each_other():
     assert len(figure.xaxis.ticker.ticks) == 27 and len(figure.yaxis.ticker.ticks) == 53
 
 
+def test_legends_lie_beside_the_marks():
+    above, below, right = (bokeh_figure(PLOTS[name][0]()) for name in ("memory_use", "accuracy_coverage", "profile"))
+    assert above.legend[0] in above.above and above.legend[0].margin == 0
+    assert below.legend[0] in below.below and below.legend[0].margin == 0
+    assert right.legend[0] in right.right
+    axes = print_of(PLOTS["accuracy_coverage"][0]())
+    axes.figure.canvas.draw()
+    label, legend = axes.xaxis.label.get_window_extent(), axes.get_legend().get_window_extent()
+    assert legend.y1 <= label.y0
+
+
 def test_a_path_is_interrupted_where_two_images_are_far_apart():
     latitude, longitude = [1, 1.001, 1.002, 1.003, 9, 9.001], [5] * 6
     drawn = plots.sailed_path(latitude, longitude, [0] * 6, ["sand"], ["#aa0000"], novel=[False] * 5 + [True])
