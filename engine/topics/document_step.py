@@ -92,12 +92,23 @@ class DocumentStatistics:
         )
 
 
+@dataclass(frozen=True)
+class DocumentFit:
+    """Documents under fixed topics. It costs less than statistics, and the global step cannot use it."""
+
+    counts: np.ndarray  # (N, T) expected descriptors of each topic
+    log_likelihood: float  # expected, of the descriptors with their topics and atoms, plus the entropy of both
+
+
 class AtomLikelihoods(Protocol):
     """The expected likelihoods of the descriptors of a block under atoms, without a factor exp(shift) per descriptor:
     exp(E[log pi_tk] + L_ik) = relative_tk * scaled_ik * exp(shift_i), where relative_tk is at most 1."""
 
     @property
     def topic_likelihood(self) -> np.ndarray: ...  # (n, T) G without the shift
+
+    @property
+    def shift(self) -> np.ndarray: ...  # (n,)
 
     @property
     def relative(self) -> np.ndarray: ...  # (T, K)
@@ -247,6 +258,14 @@ def settled_topics(
     return _iterate(G, starts, np.ascontiguousarray(start, float), alpha, rounds, TOLERANCE)
 
 
+def document_fit(block: DocumentBlock, frozen: FrozenTopics) -> DocumentFit:
+    """Return how the documents of a block fit."""
+    likelihoods = atom_likelihoods(frozen, _rows(block, frozen))
+    counts, weights = _settled(likelihoods, frozen, block.starts, None)
+    total = _log_likelihood(weights, likelihoods.topic_likelihood) + float(likelihoods.shift.sum(dtype=float))
+    return DocumentFit(counts, total)
+
+
 def topic_counts(block: DocumentBlock, frozen: FrozenTopics) -> np.ndarray:
     """Return the expected number of descriptors of each topic in each document (n, T)."""
     return _settled(atom_likelihoods(frozen, _rows(block, frozen)), frozen, block.starts, None)[0]
@@ -278,6 +297,17 @@ def _ratios(weights, likelihood):
                 out[i, t] = ratio
                 entropy -= weights[i, t] * math.log(ratio)
     return out, entropy
+
+
+@numba.njit(cache=True, nogil=True)
+def _log_likelihood(weights, likelihood):
+    """Return the entropy of topics plus the mean log likelihood under them, as `_ratios` does."""
+    total = 0.0
+    for i in range(len(weights)):
+        for t in range(weights.shape[1]):
+            if weights[i, t] > NEGLIGIBLE and likelihood[i, t] > 0:
+                total += weights[i, t] * math.log(likelihood[i, t] / weights[i, t])
+    return total
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)

@@ -30,14 +30,14 @@ from benthoscope.engine.topics.monitor import Monitor, TimedSaves
 from benthoscope.engine.topics.settings_checks import check_settings
 from benthoscope.engine.topics.state import TopicPrior, TopicState, initial_state, topic_prior
 from benthoscope.engine.topics.topic_estimator import TopicEstimator, known_classes, seed_of
-from benthoscope.engine.topics.updates import bound, global_step, global_step_of_topics
+from benthoscope.engine.topics.updates import global_step, global_step_of_topics
 from benthoscope.engine.topics.variational import (
     AscentRule,
     LearningRate,
     Runtime,
     TopicFit,
-    collect,
     coordinate_ascent,
+    final_fit,
     stochastic_inference,
     topic_weights_of,
 )
@@ -383,7 +383,7 @@ class InfiniteWordTopicModel(TopicEstimator):
 
     def _show_fit(self, fit: TopicFit, monitor: Monitor) -> None:
         """Set the fitted attributes about the images and the course of the fit."""
-        self.topic_weights_ = topic_weights_of(fit.statistics.document_counts, fit.state.prior.alpha)
+        self.topic_weights_ = topic_weights_of(fit.document_counts, fit.state.prior.alpha)
         self.labels_ = self.topic_weights_.argmax(1)
         self.lower_bound_, self.converged_ = fit.bound, fit.converged
         self.lower_bound_history_ = [entry.bound for entry in monitor.entries]
@@ -419,8 +419,7 @@ def _best_of(
     values = {name.removeprefix("best_"): value for name, value in saved.items() if name.startswith("best_")}
     state, monitor = TopicState.from_arrays(values), Monitor()
     monitor.restore(values)
-    statistics = collect(documents, state, runtime)
-    return TopicFit(state, statistics, bound(state, statistics), bool(values["converged"])), monitor
+    return final_fit(documents, state, runtime, monitor, bool(values["converged"])), monitor
 
 
 def truncation(documents: Documents) -> int:

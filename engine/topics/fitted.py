@@ -13,7 +13,7 @@ from benthoscope.engine.topics.gibbs import GibbsTopics
 from benthoscope.engine.topics.monitor import Monitor
 from benthoscope.engine.topics.state import TopicState
 from benthoscope.engine.topics.updates import held_out_bound
-from benthoscope.engine.topics.variational import Runtime, collect, topic_counts_of, topic_weights_of
+from benthoscope.engine.topics.variational import Runtime, fit_of_documents, topic_counts_of, topic_weights_of
 
 
 class FittedTopics(Protocol):
@@ -57,7 +57,7 @@ class VariationalTopics:
 
     def log_likelihood(self, documents: Documents, runtime: Runtime) -> float:
         """Return a lower bound."""
-        return held_out_bound(self.state, collect(documents, self.state, runtime))
+        return held_out_bound(self.state, fit_of_documents(documents, self.state, runtime))
 
     def profiles(self) -> np.ndarray:
         return self.state.topic_profiles()

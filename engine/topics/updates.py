@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from benthoscope.engine.topics.document_step import DocumentStatistics
+from benthoscope.engine.topics.document_step import DocumentFit, DocumentStatistics
 from benthoscope.engine.topics.state import TopicState
 
 
@@ -53,16 +53,25 @@ def _blended(current: np.ndarray, estimate: np.ndarray, rate: float) -> np.ndarr
 def bound_terms(state: TopicState, statistics: DocumentStatistics, document_factor: float = 1.0) -> Mapping[str, float]:
     """Return the terms of the lower bound, for statistics of the last document step. `document_factor` is the number of
     times that each document counts; the statistics are already scaled by it."""
-    prior = state.prior
     coefficients = state.links @ state.clusters.coefficients()
-    documents = float(prior.of_documents.log_evidence(statistics.document_counts).sum())
-    links = state.links
-    mapping = float((links.data * (state.master.expected_log[0][links.indices] - np.log(links.data))).sum())
     return {
         "data": float((statistics.atom_moments * coefficients).sum()),
         "atom choices": float((statistics.atom_counts * state.atoms.expected_log).sum()),
-        "topic choices and documents": document_factor * documents,
+        "topic choices and documents": document_factor * _of_weights(state, statistics.document_counts),
         "entropy": statistics.entropy,
+        **_terms_of_topics(state),
+    }
+
+
+def _of_weights(state: TopicState, document_counts: np.ndarray) -> float:
+    return float(state.prior.of_documents.log_evidence(document_counts).sum())
+
+
+def _terms_of_topics(state: TopicState) -> Mapping[str, float]:
+    """Return the terms that do not depend on documents."""
+    prior, links = state.prior, state.links
+    mapping = float((links.data * (state.master.expected_log[0][links.indices] - np.log(links.data))).sum())
+    return {
         "atoms": -float(state.atoms.kl.sum()),
         "mapping": prior.mapping_draws * mapping,
         "master": -float(state.master.kl.sum()),
@@ -74,10 +83,11 @@ def bound(state: TopicState, statistics: DocumentStatistics, document_factor: fl
     return sum(bound_terms(state, statistics, document_factor).values())
 
 
-OF_DOCUMENTS = ("data", "atom choices", "topic choices and documents", "entropy")
+def bound_of_fit(state: TopicState, fit: DocumentFit) -> float:
+    """Return the bound of documents under exactly this state."""
+    return held_out_bound(state, fit) + sum(_terms_of_topics(state).values())
 
 
-def held_out_bound(state: TopicState, statistics: DocumentStatistics) -> float:
+def held_out_bound(state: TopicState, fit: DocumentFit) -> float:
     """Return the lower bound of the log likelihood of new documents under the fixed state."""
-    terms = bound_terms(state, statistics)
-    return sum(terms[name] for name in OF_DOCUMENTS)
+    return fit.log_likelihood + _of_weights(state, fit.counts)

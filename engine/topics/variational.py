@@ -9,8 +9,10 @@ import numpy as np
 from benthoscope.engine.compute import Compute, InOrder
 from benthoscope.engine.topics.document_step import (
     AtomLists,
+    DocumentFit,
     DocumentStatistics,
     FrozenTopics,
+    document_fit,
     document_step,
     topic_counts,
 )
@@ -18,7 +20,7 @@ from benthoscope.engine.topics.documents import Corpus, DocumentBlock
 from benthoscope.engine.topics.monitor import Monitor
 from benthoscope.engine.topics.near_atoms import RememberedAtoms
 from benthoscope.engine.topics.state import TopicState
-from benthoscope.engine.topics.updates import bound, global_step
+from benthoscope.engine.topics.updates import bound, bound_of_fit, global_step
 
 SMALLEST = 0.5  # descriptors; clusters and atoms that own fewer are dropped
 WORTH_DROPPING = 0.1  # share of the clusters or atoms; smaller arrays than that save nothing
@@ -36,10 +38,10 @@ class Runtime:
 
 @dataclass(frozen=True)
 class TopicFit:
-    """A state with the statistics of all documents under it."""
+    """A state with the counts of all documents (N, T) and the bound under it."""
 
     state: TopicState
-    statistics: DocumentStatistics
+    document_counts: np.ndarray
     bound: float
     converged: bool
 
@@ -106,6 +108,17 @@ def topic_counts_of(
         counts[at : at + len(part)] = part  # a list of all parts would take as much memory again
         at += len(part)
     return counts
+
+
+def fit_of_documents(
+    documents: Corpus, state: TopicState, runtime: Runtime, monitor: Monitor | None = None
+) -> DocumentFit:
+    """Return how all documents fit a fixed state."""
+    frozen = FrozenTopics.of(state)
+    after = monitor.pulse if monitor else None
+    parts = list(runtime.compute.map(documents.blocks(frozen.most_rows), document_fit, frozen, after_each=after))
+    counts = np.concatenate([np.zeros((0, state.n_topics)), *(part.counts for part in parts)])
+    return DocumentFit(counts, sum(part.log_likelihood for part in parts))
 
 
 def topic_weights_of(counts: np.ndarray, alpha: float) -> np.ndarray:
@@ -187,9 +200,9 @@ def coordinate_ascent(
 
 
 def final_fit(documents: Corpus, state: TopicState, runtime: Runtime, monitor: Monitor, converged: bool) -> TopicFit:
-    """Return the state with statistics and the bound of all documents under exactly this state."""
-    statistics = collect(documents, state, runtime, None, monitor)
-    return TopicFit(state, statistics, bound(state, statistics), converged)
+    """Return the state with the counts of all documents and the bound under exactly this state."""
+    fit = fit_of_documents(documents, state, runtime, monitor)
+    return TopicFit(state, fit.counts, bound_of_fit(state, fit), converged)
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ class Fitted:
     def topic_error(self) -> tuple[np.ndarray, float]:
         """The error of each topic, and of the topic weights of documents."""
         errors, match = topic_error(self.corpus, self.fit.state.topic_profiles(), self.soft)
-        weights = topic_weights_of(self.fit.statistics.document_counts, self.fit.state.prior.alpha)
+        weights = topic_weights_of(self.fit.document_counts, self.fit.state.prior.alpha)
         return errors, theta_error(self.corpus, weights, match)
 
 

@@ -15,7 +15,7 @@ from benthoscope.engine.topics.documents import as_documents
 from benthoscope.engine.topics.incremental import IncrementRule, extend, match_topics, without_doubles
 from benthoscope.engine.topics.monitor import Monitor
 from benthoscope.engine.topics.state import initial_state, topic_prior
-from benthoscope.engine.topics.updates import UPDATES, bound, bound_terms, global_step
+from benthoscope.engine.topics.updates import UPDATES, bound, bound_of_fit, bound_terms, global_step
 from benthoscope.engine.topics.variational import (
     AscentRule,
     LearningRate,
@@ -23,6 +23,7 @@ from benthoscope.engine.topics.variational import (
     collect,
     compact,
     coordinate_ascent,
+    fit_of_documents,
     stochastic_step,
     topic_counts_of,
     topic_weights_of,
@@ -196,6 +197,18 @@ def _perturbations(state, update, rng):
         for _ in range(5):
             counts = perturbed(state.cluster_counts, rng)
             yield replace(state, master=state.prior.of_clusters.posterior(counts[None]))
+
+
+@pytest.mark.parametrize("atoms", ["all", "few"])
+def test_the_bound_of_a_fixed_state_needs_no_statistics(atoms, monkeypatch):
+    """Against the sum of all terms, by matrix products over all atoms and by the atoms that count."""
+    data, state = small_state()
+    state = global_step(state, collect(data, state, EXACT))
+    if atoms == "few":
+        monkeypatch.setattr("benthoscope.engine.topics.document_step.DENSE", 0)
+    fit, statistics = fit_of_documents(data, state, EXACT), collect(data, state, EXACT)
+    np.testing.assert_allclose(fit.counts, statistics.document_counts, atol=1e-10)
+    assert bound_of_fit(state, fit) == pytest.approx(bound(state, statistics), rel=1e-12)
 
 
 def test_the_bound_has_the_terms_of_the_note():
