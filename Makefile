@@ -76,7 +76,7 @@ bench: $(VENV)/.test
 # Other programs that benchmarks compare with; they are no dependencies of the project or of its tests.
 peers: $(VENV)/.test
 	$(PYTHON) -m venv $(VENV)/peers
-	$(VENV)/peers/bin/python -m pip install --disable-pip-version-check -q gensim tomotopy scikit-learn
+	$(VENV)/peers/bin/python -m pip install --disable-pip-version-check -q -r tests/benchmarks/peers.txt
 
 lint: layers types
 	$(RUN)/ruff check .

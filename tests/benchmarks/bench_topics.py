@@ -16,6 +16,9 @@ from tests.benchmarks.measure import Table, measure
 from tests.topic_corpora import pairs, scattered
 
 
+STARTS = 5
+
+
 def tables(*parts: str) -> Iterator[Table]:
     for part in parts or PARTS:
         yield from PARTS[part]()
@@ -39,8 +42,9 @@ def _updates() -> Table:
 
 
 def _increments(seeds: int = 4) -> Table:
-    """Adding 65 documents to 585 against a new fit of 650."""
-    settings = {"inference": "incremental", "n_clusters": 200, "n_init": 1, "random_state": 0}
+    """Adding 65 documents to 585 against one start of a new fit of 650. Bounds are those of the best of some starts,
+    because topics of a single start are often poor, which would hide what the addition does."""
+    settings = {"inference": "incremental", "n_clusters": 200, "n_init": STARTS, "random_state": 0}
     rows, ratios = [], []
     for seed in range(seeds):
         known = scattered(650, seed=seed)
@@ -50,11 +54,22 @@ def _increments(seeds: int = 4) -> Table:
         again = InfiniteWordTopicModel(8, **settings)
         scratch, fitting = measure(lambda again=again, known=known: again.fit(known.X, known.image))
         change = (model.lower_bound_ - scratch.lower_bound_) / abs(scratch.lower_bound_)
-        ratios.append(fitting.cpu / adding.cpu)
-        cells = [seed, adding.cpu, fitting.cpu, f"1/{ratios[-1]:.1f}", f"{change:+.2%}"]
+        one_fit = fitting.cpu / STARTS
+        ratios.append(one_fit / adding.cpu)
+        cells = [seed, adding.cpu, one_fit, f"1/{ratios[-1]:.1f}", f"{change:+.2%}"]
         rows.append([*cells, model.n_clusters_, scratch.n_clusters_])
-    columns = ["set", "adding, CPU s", "new fit, CPU s", "share", "bound", "clusters, added", "clusters, new fit"]
-    notes = [f"Median: adding costs 1/{np.median(ratios):.1f} of a new fit."]
+    columns = [
+        "set",
+        "adding, CPU s",
+        "one start of a new fit, CPU s",
+        "share",
+        "bound",
+        "clusters, added",
+        "clusters, new fit",
+    ]
+    notes = [
+        f"Median: adding costs 1/{np.median(ratios):.1f} of one start; both models are the best of {STARTS} starts."
+    ]
     return Table("Adding 65 images of 100 descriptors to 585", columns, rows, notes)
 
 
@@ -86,6 +101,7 @@ PARTS: dict[str, Callable[[], Iterable[Table]]] = {
     "stored": topics_stored.tables,
     "fits": topics_full_size.fits,
     "words": topics_full_size.words_and_lda,
+    "other-lda": topics_full_size.other_lda,
     "sets": topics_sets.tables,
     "accepted": topics_acceptance.tables,
     "known": lambda: [_accuracy()],
