@@ -51,10 +51,10 @@ def test_a_million_images_need_less_than_a_gigabyte(tmp_path):
         images = np.repeat(np.arange(count, dtype=np.int32), EACH)
         # Without threads: how much of their work coincides differs from run to run.
         blocks.append(most_bytes(lambda path=path, images=images: model.transform(path, images, compute=InOrder())))
-    assert blocks[1] < 1.2 * blocks[0]  # three times as many images
+    of_blocks = (blocks[1] - blocks[0]) / 2_000  # bytes of one more image; the largest block does not grow
     with_threads = most_bytes(lambda: model.transform(path, images))
     weights = IMAGES * 3 * 8 * 3  # of the result, its chunks, and the counts
-    assert by_size[0] + per_image * IMAGES + with_threads + weights < LIMIT
+    assert by_size[0] + (per_image + of_blocks) * IMAGES + with_threads + weights < LIMIT
 
 
 def test_documents_of_a_file_are_read_in_blocks(tmp_path):
