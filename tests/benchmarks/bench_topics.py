@@ -5,6 +5,7 @@ python -m tests.benchmarks topics, or one of the PARTS below, such as topics:fit
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 import numpy as np
 
@@ -15,12 +16,11 @@ from tests.benchmarks import topics_acceptance, topics_full_size, topics_sets, t
 from tests.benchmarks.measure import Table, measure
 from tests.topic_corpora import pairs, scattered
 
-
 STARTS = 5
 
 
 def tables(*parts: str) -> Iterator[Table]:
-    for part in parts or PARTS:
+    for part in parts or [name for name in PARTS if name not in topics_sets.REAL]:
         yield from PARTS[part]()
 
 
@@ -103,6 +103,7 @@ PARTS: dict[str, Callable[[], Iterable[Table]]] = {
     "words": topics_full_size.words_and_lda,
     "other-lda": topics_full_size.other_lda,
     "sets": topics_sets.tables,
+    **{name: partial(topics_sets.tables, name) for name in topics_sets.REAL},
     "accepted": topics_acceptance.tables,
     "known": lambda: [_accuracy()],
 }

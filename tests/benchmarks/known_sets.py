@@ -58,12 +58,18 @@ def known_images(images: int = 2400, dives: int = 8) -> Iterator[KnownImages]:
         paths = [truth.folder / image.image for image in named]
         groups = [image.group for image in named]
         yield _without_rare("sample campaign", paths, [image.label for image in named], groups, groups)
-    for word, column in REAL.items():
-        if (DATA / word / "labels.csv").exists():
-            yield _real(word, column, images)
+    for word in REAL:
+        if has_set(word):
+            yield real_images(word, images)
 
 
-def _real(name: str, column: str, most: int) -> KnownImages:
+def has_set(name: str) -> bool:
+    return (DATA / name / "labels.csv").exists()
+
+
+def real_images(name: str, most: int) -> KnownImages:
+    """Return a random part of a real set."""
+    column = REAL[name]
     with (DATA / name / "labels.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     rows = [rows[position] for position in np.sort(np.random.default_rng(0).permutation(len(rows))[:most])]

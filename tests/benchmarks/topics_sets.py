@@ -23,7 +23,7 @@ from benthoscope.engine.topics import (
     VisualLDA,
     active_learning,
 )
-from tests.benchmarks.known_sets import DATA, REAL, KnownImages, known_images
+from tests.benchmarks.known_sets import REAL, KnownImages, has_set, real_images
 from tests.benchmarks.measure import Table
 
 LABELS = (5, 10, 25)  # of each class
@@ -53,27 +53,27 @@ class Described:
         return [self.patches[starts[at] : starts[at + 1]] for at in numbers]
 
 
-def tables() -> Iterator[Table]:
-    if not DATA.exists():
-        return
-    rows, more = [], []
-    for known in known_images(6_000):
-        if known.name in REAL:
-            described = _described(known)
-            size = f"{known.name}, {len(described.pool)} + {len(described.test)} images"
-            rows += [[size, *row] for row in _accuracies(described)]
-            more.append([known.name, *_active(described)])
-    columns = ["set", "method", *(f"{labels} labels a class" for labels in LABELS)]
+def tables(*names: str) -> Iterator[Table]:
+    """Two tables of each named set, or of all."""
+    for name in names or REAL:
+        if has_set(name):
+            yield from _of_set(name)
+
+
+def _of_set(name: str) -> Iterator[Table]:
+    data = _described(real_images(name, 6_000))
+    size = f"{name}, {len(np.unique(data.classes))} classes, {len(data.pool)} + {len(data.test)} images"
     notes = [
-        f"The {CLASSES} most frequent classes with at most {OF_CLASS} images each; topics and words are learned from "
-        f"all images of the pool. Means of {DRAWS} draws of labels. Images of one track are on one side.",
+        f"The most frequent classes with at most {OF_CLASS} images each; topics and words are learned from all images "
+        f"of the pool. Means of {DRAWS} draws of labels. Images of one track are on one side.",
         "Topics, labelled only: the topics are learned from the labelled images alone.",
     ]
-    yield Table("Accuracy on real sets", columns, rows, notes)
+    columns = ["method", *(f"{labels} labels a class" for labels in LABELS)]
+    yield Table(f"Accuracy: {size}", columns, list(_accuracies(data)), notes)
     yield Table(
-        f"Active learning on real sets: mean accuracy over {ROUNDS} rounds of {BATCH} labels, after 5 a class",
-        ["set", "least certain by topics", "random", "difference", "standard error"],
-        more,
+        f"Active learning: {size}, mean accuracy over {ROUNDS} rounds of {BATCH} labels, after 5 a class",
+        ["least certain by topics", "random", "difference", "standard error"],
+        [_active(data)],
     )
 
 
