@@ -8,7 +8,7 @@ import param
 from benthoscope.app.data.exemplars import SEGMENT_KINDS
 from benthoscope.app.data.topics import Addable, Topics, addable, topics_of
 from benthoscope.app.session.cache import RUNS
-from benthoscope.app.session.session import Session
+from benthoscope.app.session.session import Message, Session
 from benthoscope.app.session.view_model import ViewModel
 from benthoscope.engine.analysis import distance_to_mixture, distance_to_region, distance_to_weights, mixture_named
 from benthoscope.engine.jobs.cluster.topic_regions import Region, region_named, topic_shares
@@ -90,6 +90,8 @@ class TopicsView(ViewModel):
         with self.session.attempt():
             topics = self.required_topics()
             mixture_named(text, len(topics.names), self.app.workspace.runs.cluster_names(topics.run.id, "segment"))
+            if self.session.message.kind == "error":  # it was about an earlier text
+                self.session.message = Message()
             self.param.update(part="find", mixture=text.strip(), like=None, region="", shown=AT_ONCE)
 
     def find_like(self, image: int) -> None:

@@ -17,6 +17,10 @@ NAMES = {3: "sand", 1: "sea grass 2"}
         ("Topic 7 = 12,5%; sand 30", {7: 0.125, 3: 0.3}),
         ("sea grass 2: 100", {1: 1.0}),
         ("0 20\n4 20.5 %", {0: 0.2, 4: 0.205}),
+        ("half topic 3, half topic 7", {3: 0.5, 7: 0.5}),
+        ("Three quarters of sand; a quarter 0", {3: 0.75, 0: 0.25}),
+        ("12,5 % topic 7, 30 % sand", {7: 0.125, 3: 0.3}),
+        ("all topic 2", {2: 1.0}),
         (" ", {}),
     ],
 )
@@ -31,6 +35,7 @@ def test_a_mixture_is_read_from_text(text, shares):
         ("8: 50 %", "no topic '8'"),
         ("gravel 5", "no topic 'gravel'"),
         ("half", "is not a topic and its share"),
+        ("half gravel", "no topic 'gravel'"),
         ("3: 60, 4: 60", "sum to 120 %"),
         ("3: 10, sand: 10", "topic 3 occurs twice"),
     ],

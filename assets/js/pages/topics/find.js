@@ -39,7 +39,7 @@ function form(content, tell) {
   })
   const note = h("p", {class: "soft"})
   const board = h("section", {class: "card pad mixtures", "data-run": `${content.run} ${content.names.length}`}, h("h2", {}, "Images by topics"),
-    h("p", {class: "soft"}, "Write the wanted shares, or move the sliders. Shares that you leave open may belong to any other topic."),
+    h("p", {class: "soft"}, "Write the wanted shares, such as 3: 50 % or half topic 3, or move the sliders. Shares that you leave open may belong to any other topic."),
     h("form", {class: "ask", onsubmit: search}, field, h("button", {class: "button main", type: "submit"}, icon("search"), "Find")), note,
     h("div", {class: "sliders"}, sliders.map((slider, topic) => h("label", {}, dot(content.colours[topic]), titles[topic], slider, values[topic]))))
   board.fill = (newest) => {
