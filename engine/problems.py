@@ -58,5 +58,7 @@ def unknown(where: str, word: str, known: Iterable[str]) -> "BadInput":
     """Return an error for an unknown name. The remedy suggests the most similar known name."""
     names = sorted(known)
     near = get_close_matches(word, names, n=1)
-    remedy = f"did you mean '{near[0]}'?" if near else f"choose one of {', '.join(names) or 'none: there are none yet'}"
+    if not names:
+        return fail(where, f"there is no '{word}'", "there are none yet")
+    remedy = f"did you mean '{near[0]}'?" if near else f"choose one of {', '.join(names)}"
     return fail(where, f"there is no '{word}'", remedy)

@@ -48,7 +48,8 @@ def cluster(
         str | None,
         typer.Option(
             metavar="FEATURES",
-            help="mcm, scm, gmc-segments, iwtm, lda: feature set of segments or patches (default: the only one).",
+            help="mcm, scm, gmc-segments, iwtm, lda: feature set of segments or patches (default: patches for iwtm "
+            "and lda, else segments).",
         ),
     ] = None,
     segment_width: Annotated[

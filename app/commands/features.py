@@ -276,4 +276,12 @@ def _table(result: dict[str, Any]) -> Any:
         notes += [f"  and {unlisted:,} more; see `benthoscope problems`"] if unlisted else []
     if not result["sets"]:
         return Group(*(notes or ["Nothing to repair."]))
-    return Group(table, *notes, f"Next: benthoscope cluster --features {result['sets'][0]['name']}")
+    return Group(table, *notes, f"Next: benthoscope cluster {_options(result['sets'][0])}")
+
+
+def _options(feature_set: dict[str, Any]) -> str:
+    """Return the options of `benthoscope cluster` for a feature set."""
+    name = feature_set["name"]
+    if feature_set["level"] == "image":
+        return f"--features {name}"
+    return f"--model {'iwtm' if name.endswith('patches') else 'scm'} --segments {name}"

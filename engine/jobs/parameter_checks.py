@@ -88,7 +88,7 @@ def _check_segments(workspace: Workspace, model: str, parameters: Parameters, pe
     features, segments = parameters.get("features", IMAGE_FEATURES), parameters.get("segments")
     if features in workspace.features and workspace.features.open(features).level == "segment":
         features, segments = IMAGE_FEATURES, segments or features
-    segment_set(workspace, segments)
+    segment_set(workspace, segments, FITTING[model].usual_set)
     if FITTING[model].wants_images:
         _check_image_features(workspace, features, pending)
 

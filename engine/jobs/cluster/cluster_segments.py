@@ -26,7 +26,7 @@ import numpy as np
 
 from benthoscope.engine.compute import Compute
 from benthoscope.engine.jobs.cluster.fit_request import FitRequest, Trace, estimator_for, fit_summary, provenance
-from benthoscope.engine.jobs.cluster.inputs import SegmentRows, segment_rows, segment_set
+from benthoscope.engine.jobs.cluster.inputs import PATCHES, SEGMENTS, SegmentRows, segment_rows, segment_set
 from benthoscope.engine.jobs.cluster.levels import WITHOUT_LEVELS, PlannedLevels
 from benthoscope.engine.jobs.cluster.model_catalog import JOINT_SEGMENTATION, TOPIC_MODELS, with_widths
 from benthoscope.engine.jobs.context import JobContext
@@ -66,6 +66,10 @@ class SegmentModel(Protocol):
     def wants_images(self) -> bool:
         """Return whether the model needs descriptors of whole images."""
 
+    @property
+    def usual_set(self) -> str:
+        """Return the name of the default feature set of segments."""
+
     def fit(
         self, estimator: Any, rows: SegmentRows, compute: Compute, on_step: OnStep, checkpoint: Checkpoint
     ) -> None: ...
@@ -79,6 +83,7 @@ class TwoLevels:
 
     wants_images: bool
     learned: str = "scenes_"
+    usual_set: str = SEGMENTS
 
     def fit(
         self, estimator: SCM | MCM, rows: SegmentRows, compute: Compute, on_step: OnStep, checkpoint: Checkpoint
@@ -125,6 +130,7 @@ class ImagesAsGroups:
     cluster."""
 
     wants_images: bool = False
+    usual_set: str = SEGMENTS
     learned: str = "mixture_"
 
     def fit(self, estimator: GMC, rows: SegmentRows, compute: Compute, on_step: OnStep, checkpoint: Checkpoint) -> None:
@@ -153,6 +159,7 @@ class TopicsOfSegments:
     segment its most probable topic."""
 
     wants_images: bool = False
+    usual_set: str = PATCHES
     learned: str = "labels_"
 
     def fit(
@@ -195,6 +202,7 @@ class JointSegmentation:
     topics."""
 
     wants_images: bool = False
+    usual_set: str = SEGMENTS
     learned: str = "mixture_"
 
     def fit(
@@ -309,7 +317,7 @@ def _rows(workspace: Workspace, segment_request: SegmentClusterRequest, fitting:
     image_features = features if fitting.wants_images else None
     return segment_rows(
         workspace,
-        segment_set(workspace, segments),
+        segment_set(workspace, segments, fitting.usual_set),
         image_features,
         segment_request.collection,
         segment_request.dimensions,

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from benthoscope.engine.features import DESCRIPTORS
 from benthoscope.engine.features.compression import LinearProjection, PrincipalAxes
 from benthoscope.engine.problems import fail
 from benthoscope.engine.value_checks import UnusableInput
@@ -142,6 +143,7 @@ def _blocks(values: np.ndarray) -> Iterator[np.ndarray]:
 
 
 SEGMENTS = "segments"  # the set that `benthoscope features --descriptor segments` makes
+PATCHES = "patches"
 
 
 @dataclass(frozen=True)
@@ -182,9 +184,11 @@ class SegmentRows:
         return facts | ({"image_features": self.images.provenance} if self.images else {})
 
 
-def segment_set(workspace: Workspace, word: str | None) -> FeatureSet:
-    """Return the set of segments with this name, or the default one."""
+def segment_set(workspace: Workspace, word: str | None, usual: str = SEGMENTS) -> FeatureSet:
+    """Return the set of segments with this name, or the default one: `usual` if it exists."""
     if word is not None:
+        if word not in workspace.features and word in DESCRIPTORS:
+            raise fail(f"features {word}", "do not exist yet", f"run `benthoscope features --descriptor {word}` first")
         feature_set = workspace.features.open(word)
         if feature_set.level != "segment":
             raise fail(
@@ -196,11 +200,11 @@ def segment_set(workspace: Workspace, word: str | None) -> FeatureSet:
     names = [name for name in workspace.features.names() if workspace.features.open(name).level == "segment"]
     if not names:
         raise fail(
-            "segments",
-            "there are no segments yet",
-            "run `benthoscope features --descriptor segments` first",
+            usual,
+            f"there are no {usual} yet",
+            f"run `benthoscope features --descriptor {usual}` first",
         )
-    return workspace.features.open(SEGMENTS if SEGMENTS in names else names[0])
+    return workspace.features.open(usual if usual in names else names[0])
 
 
 def has_same_rows(run: Run, features: FeatureSet) -> bool:
