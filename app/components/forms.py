@@ -68,6 +68,7 @@ class JobForm(param.Parameterized):
 
     session = required(Session)
     shown = param.Dict(default={})
+    queued: param.List[int] = param.List(default=[], doc="Ids of the jobs that the form queued last.")
 
     def __init__(self, session: Session):
         super().__init__(session=session)
@@ -129,8 +130,8 @@ class JobForm(param.Parameterized):
     def _queued(self, jobs: Sequence[tuple[str, dict[str, Any], str]]) -> str:
         for at, (kind, parameters, _) in enumerate(jobs):
             self.session.app.queue.check(kind, parameters, after=[earlier for earlier, *_ in jobs[:at]])
-        for kind, parameters, title in jobs:
-            self.session.app.queue.add(kind, parameters, title=title)
+        queue = self.session.app.queue
+        self.queued = [queue.add(kind, parameters, title=title).id for kind, parameters, title in jobs]
         self.session.app.jobs.refresh()
         others_text = f" and {len(jobs) - 1} more" if len(jobs) > 1 else ""
         return f"{jobs[0][2]}{others_text}: started in the background"

@@ -32,6 +32,7 @@ from benthoscope.app.session.cache import IMAGES, LABELS, RUNS
 from benthoscope.engine.analysis import compare_mixtures, cooccurrence
 from benthoscope.engine.analysis.projections import NOWHERE
 from benthoscope.engine.jobs.cluster.compare_runs import compare_runs
+from benthoscope.engine.jobs.cluster.model_catalog import JOINT_SEGMENTATION, TOPIC_MODELS
 from benthoscope.engine.labelling.agreement import cohen_kappa, confusion, opinions, shared
 from benthoscope.engine.labelling.cover.evidence import CANNOT_TELL
 from benthoscope.engine.labelling.cover.report import EVERYWHERE, Cover, CoverRow, cover_of
@@ -125,14 +126,29 @@ def _trace(app: AppState, choice: FigureChoice) -> list[list[float]]:
     return trace
 
 
+def _fitted_run_words(app: AppState, choice: FigureChoice) -> tuple[str, str]:
+    """The words for what a model is fitted to and for what the fit counts."""
+    if choice.job is None:
+        run = _run(app, choice.run)
+        model = run.model if is_of_topics(run) else ""
+    else:
+        job = app.queue.get(choice.job)
+        steps = [job.parameters, *(step.get("parameters", {}) for step in job.parameters.get("steps", []))]
+        run = app.run(job.parameters["run"]) if job.kind == "extend topics" else None
+        model = run.model if run else next((step["model"] for step in steps if step.get("model")), "")
+    if model == JOINT_SEGMENTATION:
+        return "segment", "Topics"
+    return ("patch", "Kinds of patches") if model in TOPIC_MODELS else ("image", "Clusters")
+
+
 def _lower_bound(app: AppState, choice: FigureChoice) -> Any:
     steps, bound = zip(*[(row[0], row[1]) for row in _trace(app, choice)], strict=True)
-    return plots.lower_bound(steps, bound, theme=choice.theme)
+    return plots.lower_bound(steps, bound, row_word=_fitted_run_words(app, choice)[0], theme=choice.theme)
 
 
 def _cluster_count(app: AppState, choice: FigureChoice) -> Any:
     steps, clusters = zip(*[(row[0], row[2]) for row in _trace(app, choice)], strict=True)
-    return plots.cluster_count(steps, clusters, theme=choice.theme)
+    return plots.cluster_count(steps, clusters, kind=_fitted_run_words(app, choice)[1], theme=choice.theme)
 
 
 def _cluster_sizes(app: AppState, choice: FigureChoice) -> Any:
@@ -716,6 +732,7 @@ def _topics_along(app: AppState, choice: FigureChoice) -> Any:
         time=columns.taken_at[track],
         names=topics.names,
         images=columns.ids[track].tolist(),
+        group_word=group_words(app).singular,
         theme=choice.theme,
     )
 

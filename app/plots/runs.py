@@ -24,16 +24,19 @@ STEP = axis("step", "Step of the fit")
 WIDTH_OF_CLUSTERS = axis("width", "Cluster width (prior scale, no unit)")
 
 
-def lower_bound(steps: Sequence[float], bound: Sequence[float], *, theme: str = "light") -> Any:
-    """The lower bound per image (nats) at every step of a fit."""
-    return _fit(
-        steps, bound, axis("bound", "Lower bound", "nats per image"), "Lower bound during the fit", theme, "0.000"
-    )
+def lower_bound(
+    steps: Sequence[float], bound: Sequence[float], *, row_word: str = "image", theme: str = "light"
+) -> Any:
+    """The lower bound per image (nats) at every step of a fit. `row_word` says what a row is, such as "patch"."""
+    measure = axis("bound", "Lower bound", f"nats per {row_word}")
+    return _fit(steps, bound, measure, "Lower bound during the fit", theme, "0.000")
 
 
-def cluster_count(steps: Sequence[float], clusters: Sequence[int], *, theme: str = "light") -> Any:
-    """The number of clusters at every step of a fit."""
-    return _fit(steps, clusters, axis("clusters", "Clusters"), "Clusters during the fit", theme, "0", steps_of_one=True)
+def cluster_count(
+    steps: Sequence[float], clusters: Sequence[int], *, kind: str = "Clusters", theme: str = "light"
+) -> Any:
+    """The number of clusters at every step of a fit. `kind` is another word for them."""
+    return _fit(steps, clusters, axis("clusters", kind), f"{kind} during the fit", theme, "0", steps_of_one=True)
 
 
 def _fit(

@@ -21,6 +21,7 @@ def topics_along(
     time: Sequence[float] | None = None,
     names: Sequence[str] | None = None,
     images: Sequence[int] | None = None,
+    group_word: str = "dive",
     theme: str = "light",
 ) -> Any:
     """Shares of the topics along a dive, as stacked bars. `weights` (n, T) are those of the images in the order taken.
@@ -32,7 +33,7 @@ def topics_along(
     values = np.asarray(weights, float)
     numbers = np.arange(len(values)) if images is None else np.asarray(images)
     titles = [f"Topic {topic}" for topic in range(values.shape[1])] if names is None else list(names)
-    at, label = _positions(len(values), time)
+    at, label = _positions(len(values), time, group_word)
     bars = bars_along(len(values), time)
     shares = np.array([100 * values[bar].mean(0) for bar in bars]).reshape(-1, len(titles))
     main = np.array([np.bincount(values[bar].argmax(1), minlength=len(titles)) for bar in bars], int)
@@ -81,7 +82,7 @@ def topics_along(
     return framed(
         figure,
         theme,
-        title="Topics along the dive",
+        title=f"Topics along the {group_word}",
         width=SIZE[0],
         height=SIZE[1],
         selects=MARKS,
@@ -100,21 +101,22 @@ def bars_along(count: int, time: Sequence[float] | None = None) -> list[np.ndarr
     return [bar for bar in np.array_split(shown, max(min(MOST_BARS, len(shown)), 1)) if len(bar)]
 
 
-def _positions(count: int, time: Sequence[float] | None) -> tuple[np.ndarray, str]:
+def _positions(count: int, time: Sequence[float] | None, group_word: str = "dive") -> tuple[np.ndarray, str]:
     """Return the place of each image along the dive, NaN for images that are left out, and the title of the axis."""
     seconds = np.full(count, np.nan) if time is None else np.asarray(time, float)
     if not np.isfinite(seconds).any():
-        return np.arange(count, dtype=float), "Image along the dive"
+        return np.arange(count, dtype=float), f"Image along the {group_word}"
     return (seconds - np.nanmin(seconds)) / MINUTE, "Time since the first image (min)"
 
 
 def _ends(at: np.ndarray, bars: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return where each bar begins and ends: at the next bar, unless the dive has a gap there."""
+    """Return where each bar begins and ends: at the next bar, unless the dive ends or has a gap there."""
     if not bars:
         return np.empty(0), np.empty(0)
     first = np.array([at[bar[0]] for bar in bars])
     steps = np.diff(at[np.isfinite(at)])
     usual = float(np.median(steps[steps > 0])) if (steps > 0).any() else 1.0
     following = np.append(first[1:], np.inf)
-    longest = np.array([at[bar[-1]] for bar in bars]) + 2 * usual
-    return first, np.maximum(np.minimum(following, longest), first + 1e-9)
+    last = np.array([at[bar[-1]] for bar in bars])
+    ends = np.where(following - last > 2 * usual, last + usual, following)
+    return first, np.maximum(ends, first + 1e-9)

@@ -209,6 +209,11 @@ def table_row(run: Mapping[str, Any], *, current: bool, shown: bool, comparing: 
     }
 
 
+def _ends_after_passes(run: Run) -> bool:
+    """Whether the fit ends after a number of passes instead of when it converges."""
+    return (run.provenance.get("parameters") or {}).get("inference") in ("svi", "incremental", "gibbs")
+
+
 def details(session: Session, run: Run) -> dict[str, Any]:
     """The values needed to reproduce the run, and which plots it has."""
     provenance = run.provenance
@@ -218,7 +223,7 @@ def details(session: Session, run: Run) -> dict[str, Any]:
         **row(run),
         "levels": levels if len(levels) > 1 else [],
         "bound": run.summary.get("lower_bound"),
-        "converged": run.summary.get("converged"),
+        "converged": None if _ends_after_passes(run) else run.summary.get("converged"),
         "limits": limit_sentences(run, FIELDS),
         "has_names": run.is_stored and "probability" in run.arrays(),
         "has_trace": len(provenance.get("trace") or []) > 1,

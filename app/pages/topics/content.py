@@ -144,11 +144,18 @@ def fit(view: TopicsView, topics: Topics) -> Values:
         "vocabulary": int(trace[-1][2]) if trace else None,
         "inferred": topics.run.model != "lda",
         "joint": is_joint_segmentation(topics.run),
-        "bound": summary.get("lower_bound"),
+        "bound": _bound_of_a_part(summary),
         "converged": summary.get("converged"),
         "seconds": provenance.get("seconds"),
         "inference": parameters.get("inference"),
+        "noisy": parameters.get("inference") in ("svi", "incremental"),
     }
+
+
+def _bound_of_a_part(summary: Mapping[str, Any]) -> float | None:
+    """The lower bound of the fit divided by the number of patches or segments."""
+    bound, parts = summary.get("lower_bound"), summary.get("segments")
+    return round(bound / parts, 2) if bound is not None and parts else None
 
 
 SORTED_BY: Mapping[str, Callable[[Values], Any]] = {

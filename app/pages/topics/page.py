@@ -16,7 +16,7 @@ from benthoscope.engine.jobs.cluster.topic_regions import Region
 
 
 class TopicsBoard(CommandComponent):
-    """Sends the commands in `COMMANDS`, and `start` and `add` for the forms."""
+    """Sends the commands in `COMMANDS`, and `start` and `add` for the forms. `finished` tells that a job is done."""
 
     _module = "pages/topics/page"
     _styles = ("parts", "explore", "objects", "runs", "plots", "term_field", "topics")
@@ -29,7 +29,7 @@ KEYS = [
     ["f", "Find a topic by its name or number"],
     ["Enter", "Open a patch's image"],
     ["s", "Show or hide the topics over an image"],
-    ["Shift and drag", "Over an image: find images with the topics of this region"],
+    ["Shift", "Hold it and drag over an image: find images with the topics of this region"],
 ]
 
 
@@ -52,10 +52,11 @@ class TopicsPage(Page):
             ["run", "part", "kind", "order", "word", "dive", "mixture", "like", "region", "shown"],
         )
         model.session.param.watch(lambda *_: self.draw(), "version")
+        form.param.watch(lambda *_: self.draw(), "queued")
         self.draw()
 
     def draw(self) -> None:
-        self.background.soon("topics", lambda: content(self.model), self._show)
+        self.background.soon("topics", lambda: {**content(self.model), "started": self.form.queued}, self._show)
 
     def _show(self, content: Values) -> None:
         self.board.content = content
@@ -64,6 +65,15 @@ class TopicsPage(Page):
         """Open the form that finds topics."""
         with self.model.session.attempt():
             self.form.open(finding(self.model.app))
+
+    def finished(self, number: int) -> None:
+        """Show the run of a job that this page started. Jobs of others do not change what is shown."""
+        if number not in self.form.queued:
+            return
+        job = self.model.app.queue.get(number)
+        if job.state == "done" and job.result and "run" in job.result:
+            self.form.queued = []
+            self.model.run = int(job.result["run"])
 
     def add(self) -> None:
         """Open the form that adds images."""
@@ -85,6 +95,10 @@ def _set_order(page: TopicsPage, name: str) -> None:
 
 def _set_word(page: TopicsPage, word: str) -> None:
     page.model.word = word
+
+
+def _finished(page: TopicsPage, job: int) -> None:
+    page.finished(job)
 
 
 def _show_run(page: TopicsPage, run: int) -> None:
@@ -128,6 +142,7 @@ COMMANDS = CommandTable(
         "order": _set_order,
         "word": _set_word,
         "run": _show_run,
+        "finished": _finished,
         "dive": _show_dive,
         "mixture": _find_mixture,
         "like": _find_like,

@@ -150,11 +150,11 @@ export class ImageObjects {
     if (segment < 0 || segment === undefined) return
     this.chosen = segment
     this.glow((each) => each === segment, segment)
-    const object = this.object(segment), {names, set} = this.content
-    const field = termField({title: `Label of segment ${segment}`, placeholder: names[segment] || "Label this segment", choose: ({path}) => this.name(segment, path)})
+    const object = this.object(segment), {names, set, part_words: [one]} = this.content, One = one[0].toUpperCase() + one.slice(1)
+    const field = termField({title: `Label of ${one} ${segment}`, placeholder: names[segment] || `Label this ${one}`, choose: ({path}) => this.name(segment, path)})
     const form = h("div", {class: "naming"}, field.element, h("button", {class: "button", onpointerdown: (event) => event.preventDefault(), onclick: field.submit}, "Label"))
-    this.card.replaceChildren(h("img", {src: segmentCrop(set, this.id, segment, 192, this.hooks.version()), alt: `Segment ${segment}`}),
-      h("div", {}, h("p", {}, ...this.words(segment)), h("p", {class: "soft"}, `Segment ${segment} of image ${this.id}`),
+    this.card.replaceChildren(h("img", {src: segmentCrop(set, this.id, segment, 192, this.hooks.version()), alt: `${One} ${segment}`}),
+      h("div", {}, h("p", {}, ...this.words(segment)), h("p", {class: "soft"}, `${One} ${segment} of image ${this.id}`),
         object ? h("a", {class: "button", href: this.finder(object).getAttribute("href")}, icon("image_search"), "All images with it") : null), form)
     this.card.hidden = false
     this.card.dataset.segment = segment

@@ -182,7 +182,8 @@ def test_dives_and_the_fit_are_plots(reef, run, page):
     means = data_table(figure(app, "topic-mixtures", FigureChoice(run=run.id)))
     shares = 100 * topics_of(app, run.id).by_dive.ravel()
     assert sorted(means["Share of the images (%)"]) == pytest.approx(sorted(shares[shares > 0]))
-    assert data_table(figure(app, "cluster-count", FigureChoice(run=run.id)))["Clusters"].tolist() == [8, 7, 6, 5, 4, 3]
+    counts = data_table(figure(app, "cluster-count", FigureChoice(run=run.id)))
+    assert counts["Kinds of patches"].tolist() == [8, 7, 6, 5, 4, 3]
 
 
 def test_new_images_are_offered_and_added_by_a_job(reef, run, page):
@@ -208,7 +209,9 @@ def test_only_described_images_need_one_job(reef, run, page):
     model.session.changed("images", "features")
     send(page, act="add")
     page[1]._handle_msg({"act": "start", "values": page[1].shown["values"]})
-    assert [(job.kind, job.parameters["run"]) for job in model.app.queue.unfinished()] == [("extend topics", run.id)]
+    [job] = model.app.queue.unfinished()
+    assert (job.kind, job.parameters["run"]) == ("extend topics", run.id)
+    assert board_of(page).content["started"] == [job.id]
 
 
 def test_runs_that_cannot_be_extended_say_why(reef, run, page):

@@ -6,7 +6,7 @@ import {group} from "../../core/group_words.js"
 import {segmentCrop, thumbnail} from "../../core/image_set_codec.js"
 
 const PAUSE = 250 // milliseconds after the last key before the cards are filtered
-const percent = (share) => `${(100 * share).toFixed(1)} %`
+const percent = (share) => `${(100 * share).toFixed(1)}\u00a0%`
 
 // Not redrawn with the page, so that typed text is not lost.
 export function finder(now, tell) {
@@ -70,5 +70,5 @@ function bars(card) {
 
 function related(card) {
   if (!card.labels.length) return h("p", {class: "soft state"}, "No labelled images yet")
-  return h("p", {class: "state", title: "The share of this topic that is in images with the label"}, "Labels: ", card.labels.map(([name, share]) => `${name} ${Math.round(100 * share)} %`).join(", "))
+  return h("p", {class: "state", title: "The share of this topic that is in images with the label"}, "Labels: ", card.labels.map(([name, share]) => `${name} ${Math.round(100 * share)}\u00a0%`).join(", "))
 }

@@ -2,7 +2,7 @@
 
 import {ask, h, icon, redraw, whileShown} from "../../core/element.js"
 import {followJobs} from "../../core/job_list.js"
-import {count, progress, short} from "../../core/format.js"
+import {count, progress} from "../../core/format.js"
 import {group, groups} from "../../core/group_words.js"
 import {plotShelf} from "../../shared/plot_frame.js"
 import {Viewer} from "../../shared/viewer.js"
@@ -40,7 +40,11 @@ export function render({model}) {
   }
   const root = h("div", {class: "objectspage topicspage", "aria-busy": "true"}, head, live, notes, tabs, tools, body, viewer.element)
   const parts = {cards: () => cards(body, now(), tell, open), dives: () => dives(body, now(), tell, plots), find: () => find(body, now(), tell, open), fit: () => fit(body, now(), plots)}
-  follow(model, live, plotShelf(model), now)
+  let adding = false // a job adds images
+  follow(model, live, plotShelf(model), now, (jobs) => {
+    const busy = jobs.some(isAddition)
+    if (busy !== adding) { adding = busy; draw() }
+  }, (job) => tell("finished", {job}))
 
   function draw() {
     const content = now()
@@ -50,7 +54,7 @@ export function render({model}) {
     for (const element of [notes, tabs, tools]) element.hidden = !ready
     if (!ready) { delete root.dataset.part; redraw(head, h("h1", {}, "Topics")); body.replaceChildren(nothing(content, tell)); return }
     root.dataset.part = content.part
-    redraw(head, h("h1", {}, "Topics"), h("p", {class: "soft"}, content.told), h("span", {class: "space"}), runs(content, tell), addButton(content, tell),
+    redraw(head, h("h1", {}, "Topics"), h("p", {class: "soft"}, content.told), h("span", {class: "space"}), runs(content, tell), addButton(content, tell, adding),
       h("button", {class: "button", onclick: () => tell("start")}, icon("add"), "Find new topics"))
     redraw(notes, remarks(content))
     redraw(tabs, content.parts.map(([name, title], at) => h("button", {class: "tab", role: "tab", id: `tab-${name}`, "aria-controls": "part", "aria-selected": String(name === content.part), title: `${title} (${at + 1})`,
@@ -90,10 +94,10 @@ function chooser(shown, tell, name, title) {
   return select
 }
 
-function addButton(content, tell) {
+function addButton(content, tell, busy) {
   const {images} = content.addable
   if (!images) return null
-  return h("button", {class: "button main", title: "Extends the topics instead of fitting them again", onclick: () => tell("add")}, icon("playlist_add"), `Add ${count(images)} ${images === 1 ? "image" : "images"}`)
+  return h("button", {class: "button main", disabled: busy, title: busy ? "A job adds images already" : "Extends the topics instead of fitting them again", onclick: () => tell("add")}, icon("playlist_add"), `Add ${count(images)} ${images === 1 ? "image" : "images"}`)
 }
 
 // Notes on the run: the images added last, the limits that the fit reached, and why images cannot be added.
@@ -113,16 +117,19 @@ function nothing(content, tell) {
 
 // --- running jobs
 
-const isOfTopics = (job, {models, finding}) => job.kind === "extend topics" || job.title.startsWith(finding) || models.includes(job.parameters.model) ||
-  (job.parameters.steps ?? []).some((step) => step.kind === "extend topics" || models.includes(step.parameters?.model))
+const isAddition = (job) => job.kind === "extend topics" || (job.parameters.steps ?? []).some((step) => step.kind === "extend topics")
+const isOfTopics = (job, {models, finding}) => isAddition(job) || job.title.startsWith(finding) || models.includes(job.parameters.model) ||
+  (job.parameters.steps ?? []).some((step) => models.includes(step.parameters?.model))
 
-function follow(model, live, plots, now) {
+function follow(model, live, plots, now, busy, finished) {
   let latest = 0 // an answer that comes after a newer one is not drawn
   followJobs(model, async (jobs) => {
     const number = ++latest
     const unfinished = jobs.filter((job) => KINDS.includes(job.kind) && ["running", "queued"].includes(job.state))
     const details = await Promise.all(unfinished.map((job) => ask(`/api/v1/jobs/${job.id}`))).catch(() => null)
     if (number !== latest || !details || !now().models) return // without details the server is restarting
+    busy(details)
+    for (const job of jobs) if (job.state === "done" && now().started?.includes(job.id)) finished(job.id)
     const shown = details.filter((job) => isOfTopics(job, now()))
     if (!shown.length && !live.childElementCount) return
     redraw(live, shown.map((job) => running(job, plots)))
@@ -158,9 +165,10 @@ function fit(body, content, plots) {
   const things = shown.joint ? "topics" : "kinds of patches"
   const text = shown.joint ? "Images are read ten at a time. Topics are created, divided and merged as images arrive."
     : "The fit begins with more kinds of patches than needed and drops those that nothing uses. When images are added, their kinds are joined with the earlier ones first, so the number jumps and then falls again."
-  const facts = [shown.vocabulary === null ? "" : `${count(shown.vocabulary)} ${things}${shown.joint ? "" : shown.inferred ? " in use" : " in the fixed vocabulary"}`, shown.bound === null ? "" : `lower bound ${short(shown.bound)}`,
+  const facts = [shown.vocabulary === null ? "" : `${count(shown.vocabulary)} ${things}${shown.joint ? "" : shown.inferred ? " in use" : " in the fixed vocabulary"}`, shown.bound === null ? "" : `lower bound ${shown.bound.toFixed(2)} nats per ${content.part_words[0]}`,
     shown.inference ? `inference ${shown.inference}` : "", shown.seconds ? `${shown.seconds.toFixed(0)} s` : ""].filter(Boolean).join(" · ")
   redraw(body, h("section", {class: "card pad"}, h("h2", {}, shown.joint ? "Topics during the fit" : "Vocabulary during the fit"), h("p", {}, facts), h("p", {class: "soft"}, text),
+    shown.noisy ? h("p", {class: "soft"}, "Each step reads a random batch of images, so its bound is an estimate and fluctuates. The bound above is exact.") : null,
     shown.has_trace ? h("div", {class: "plots"}, plots.frame("cluster-count", {query, label: `Number of ${things} during the fit of ${content.run_name}`, height: 240}), plots.frame("lower-bound", {query, label: `Lower bound during the fit of ${content.run_name}`, height: 240}))
       : h("p", {class: "soft nothing"}, "This run has no log of its fit.")))
 }
