@@ -5,6 +5,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
+from sklearn.datasets import load_digits
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,20 @@ def scattered(documents: int = 150, spread: float = 2.0, seed: int = 0, size: in
         profile[rng.choice(40, 8, replace=False)] = rng.dirichlet(np.full(8, 2.0))
     theta = rng.dirichlet(np.full(8, 0.2), documents)
     return drawn(theta, profiles, centres, rng.uniform(0.8, 1.2, 40), size, rng)
+
+
+@dataclass(frozen=True)
+class Patches:
+    X: np.ndarray  # (rows, D)
+    image: np.ndarray  # (rows,)
+
+
+def digit_patches(seed: int = 0, images: int = 400) -> Patches:
+    """Digits: all patches of 4 x 4 px of random images of 8 x 8 px, which belong to scikit-learn."""
+    every = load_digits().images
+    chosen = every[np.random.default_rng(seed).permutation(len(every))[:images]]
+    patches = np.lib.stride_tricks.sliding_window_view(chosen, (4, 4), axis=(1, 2)).reshape(images, 25, 16)
+    return Patches(patches.reshape(-1, 16), np.repeat(np.arange(images), 25))
 
 
 @dataclass(frozen=True)

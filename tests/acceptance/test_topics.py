@@ -27,7 +27,18 @@ from benthoscope.engine.topics.variational import (
     stochastic_inference,
     topic_weights_of,
 )
-from tests.topic_corpora import KnownCorpus, centre_error, drawn, ring, runs, scattered, theta_error, topic_error
+from tests.topic_corpora import (
+    KnownCorpus,
+    Patches,
+    centre_error,
+    digit_patches,
+    drawn,
+    ring,
+    runs,
+    scattered,
+    theta_error,
+    topic_error,
+)
 
 FAST = Runtime(InOrder())
 RING = ring(seed=4)
@@ -36,7 +47,7 @@ RING = ring(seed=4)
 class Fitted:
     """One fit of a known corpus with all that the tests compare."""
 
-    def __init__(self, corpus: KnownCorpus, fit: TopicFit, monitor: Monitor, data):
+    def __init__(self, corpus: KnownCorpus | Patches, fit: TopicFit, monitor: Monitor, data):
         self.corpus, self.fit, self.monitor, self.data = corpus, fit, monitor, data
 
     @property
@@ -64,7 +75,7 @@ class Fitted:
         return errors, theta_error(self.corpus, weights, match)
 
 
-def start(corpus: KnownCorpus, T: int, C: int, strength: float, seed: int, **settings):
+def start(corpus: KnownCorpus | Patches, T: int, C: int, strength: float, seed: int, **settings):
     data = as_documents(corpus.X, corpus.image)
     rng = np.random.default_rng(seed)
     centre, variance = centre_and_variance(data, rng)
@@ -98,9 +109,7 @@ def test_ten_starts_find_the_eight_clusters_of_the_ring():
     final = [fit.in_use[-1] for fit in fits]
     assert np.median(final) == 8 and min(final) >= 7 and max(final) <= 9
     assert all(max(runs(fit.in_use)) <= 1 for fit in fits)
-    good = [fit for fit in fits if fit.in_use[-1] == 8]
-    assert len(good) >= 8
-    assert min(fit.rand for fit in good) >= 0.97 and max(fit.centre_error for fit in good) <= 0.15
+    assert min(fit.rand for fit in fits) >= 0.97 and max(fit.centre_error for fit in fits) <= 0.15
     errors = [fit.topic_error()[0].mean() for fit in fits]
     assert spearmanr([fit.fit.bound for fit in fits], errors).statistic <= -0.6
 
@@ -135,9 +144,7 @@ def truth_start_bound() -> float:
 @pytest.mark.parametrize("C", [12, 20, 60])
 def test_the_truncation_hardly_matters(C):
     fits = [of_the_ring(seed, C) for seed in range(10 if C == 12 else 5)]  # few clusters have more poor optima
-    lowest = 6 if C == 12 else 7
-    assert all(lowest <= fit.in_use[-1] <= 9 for fit in fits)
-    assert (7 if C == 12 else 8) <= np.median([fit.in_use[-1] for fit in fits]) <= 8
+    assert {fit.in_use[-1] for fit in fits} <= ({6, 7, 8} if C == 12 else {8})
     best = max(fit.fit.bound for fit in fits)
     assert abs(best - five_starts().fit.bound) < 0.005 * abs(best)
 
@@ -159,7 +166,7 @@ def test_cold_documents_lower_the_bound_only_slightly():
         last = bound(state, statistics)
 
 
-def drawn_stochastically(corpus, seed, share, epochs, T, C, strength, **settings) -> Fitted:
+def drawn_stochastically(corpus: KnownCorpus | Patches, seed, share, epochs, T, C, strength, **settings) -> Fitted:
     data, state = start(corpus, T, C, strength, seed, **settings)
     monitor = Monitor()
     n_iter = round(epochs / share)
@@ -190,12 +197,23 @@ def test_small_batches_prune_sooner_and_lead_early():
 
 
 @pytest.mark.slow
-def test_small_batches_end_close_to_coordinate_ascent():
+def test_random_batches_end_close_to_coordinate_ascent():
     fewer = 0
     for seed in range(5):
         corpus = scattered(150, 1.2, seed)
-        quarter, complete = (drawn_stochastically(corpus, seed, share, 40, 8, 120, 32.0) for share in (0.25, 1.0))
-        assert quarter.fit.bound >= complete.fit.bound - 0.01 * abs(complete.fit.bound)
+        ascent = ascended(corpus, seed, T=8, C=120, n_iter=40)
+        fits = {share: drawn_stochastically(corpus, seed, share, 40, 8, 120, 32.0) for share in (0.1, 0.25, 0.5)}
+        assert min(each.fit.bound for each in fits.values()) >= ascent.fit.bound - 0.01 * abs(ascent.fit.bound)
+        fewer += fits[0.25].in_use[-1] <= ascent.in_use[-1] + 1
+    assert fewer >= 4
+
+
+@pytest.mark.slow
+def test_small_batches_keep_no_more_kinds_of_patches_of_digits():
+    fewer = 0
+    for seed in range(5):
+        corpus = digit_patches(seed)
+        quarter, complete = (drawn_stochastically(corpus, seed, share, 30, 20, 150, 8.0) for share in (0.25, 1.0))
         fewer += quarter.in_use[-1] <= complete.in_use[-1] + 1
     assert fewer >= 4
 
