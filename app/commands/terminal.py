@@ -77,10 +77,12 @@ def show(result: Any, as_json: bool, text: Callable[[Any], Any]) -> None:
 
 
 def text_table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, title: str | None = None) -> Any:
-    """A table to print."""
-    from rich.table import Table
+    """A table to print. In a narrow terminal, long words continue on the next line: a name of a file that ends with an
+    ellipsis could not be copied."""
+    from rich.table import Column, Table
 
-    table = Table(*headings, title=title, box=None, header_style="bold")
+    columns = (Column(heading, overflow="fold") for heading in headings)
+    table = Table(*columns, title=title, box=None, header_style="bold")
     for row in rows:
         table.add_row(*row)
     return table
