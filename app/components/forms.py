@@ -68,7 +68,7 @@ class JobForm(param.Parameterized):
 
     session = required(Session)
     shown = param.Dict(default={})
-    queued: param.List[int] = param.List(default=[], doc="Ids of the jobs that the form queued last.")
+    queued = param.List(default=[], doc="Ids of the jobs that the form queued last.")
 
     def __init__(self, session: Session):
         super().__init__(session=session)

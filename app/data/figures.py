@@ -134,8 +134,8 @@ def _fitted_run_words(app: AppState, choice: FigureChoice) -> tuple[str, str]:
     else:
         job = app.queue.get(choice.job)
         steps = [job.parameters, *(step.get("parameters", {}) for step in job.parameters.get("steps", []))]
-        run = app.run(job.parameters["run"]) if job.kind == "extend topics" else None
-        model = run.model if run else next((step["model"] for step in steps if step.get("model")), "")
+        extended = app.run(job.parameters["run"]) if job.kind == "extend topics" else None
+        model = extended.model if extended else next((step["model"] for step in steps if step.get("model")), "")
     if model == JOINT_SEGMENTATION:
         return "segment", "Topics"
     return ("patch", "Kinds of patches") if model in TOPIC_MODELS else ("image", "Clusters")

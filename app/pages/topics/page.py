@@ -68,7 +68,7 @@ class TopicsPage(Page):
 
     def finished(self, number: int) -> None:
         """Show the run of a job that this page started. Jobs of others do not change what is shown."""
-        if number not in self.form.queued:
+        if number not in list(self.form.queued):
             return
         job = self.model.app.queue.get(number)
         if job.state == "done" and job.result and "run" in job.result:
