@@ -31,8 +31,8 @@ TOLERANCE = 1e-4  # mean change of the counts of a document, for up to 100 descr
 DENSE = 500  # atoms, up to which matrix products over all of them are faster than sums over the few that count
 CELLS_OF_BLOCK = 4_000_000  # descriptors times atoms of such a product; bounds the memory of a worker
 CELLS_SEARCHED = 100_000_000  # otherwise; a block takes less than a second, after which a fit can stop
-MOST_ROWS = 2_500  # of a block: likelihoods stay in the cache, threads share small batches, and a fit stops soon
-MOST_REMEMBERED_ROWS = 20_000  # of a block with remembered atoms, where the sums over atoms cost more than the search
+MOST_ROWS = 2_500  # so that likelihoods stay in the cache, threads share small batches, and a fit stops soon
+MOST_REMEMBERED_ROWS = 20_000  # with remembered atoms, where the sums over atoms cost more than the search
 
 
 @dataclass(frozen=True)
