@@ -89,7 +89,8 @@ def finding_cost(app: AppState, values: Values) -> str:
             "The images are divided into patches first. ",
         )
     about = "" if known else "about "
-    return f"{first}Time: {time}, for {about}{rows:,} patches of {len(app.columns):,} images. You can cancel the job."
+    images = images_text(len(app.columns))
+    return f"{first}Time: {time}, for {about}{rows:,} patches of {images}. You can cancel the job."
 
 
 def _finding_jobs(app: AppState, values: Values) -> list[tuple[str, dict[str, Any], str]]:

@@ -109,7 +109,7 @@ function remarks(content) {
 
 // The empty page: what topics are, how long they take, and the button that finds them.
 function nothing(content, tell) {
-  const text = "A topic is a set of kinds of patches that occur together, such as sand ripples and shell fragments. Every image is described by its proportions of topics: half one topic and half another is possible. No number of clusters has to be chosen."
+  const text = "A topic is a set of kinds of patches that occur together, such as sand ripples and shell fragments. Every image is described by its proportions of topics: half one topic and half another is possible. You choose the number of topics. The number of kinds of patches is found automatically."
   if (!content.images) return h("section", {class: "empty"}, icon("donut_small"), h("h2", {}, "No topics yet"), h("p", {}, `${text} Add images of ${groups()} first.`), h("a", {class: "button main", href: "/library"}, "Go to Library"))
   return h("section", {class: "empty"}, icon("donut_small"), h("h2", {}, "No topics yet"), h("p", {}, text), h("p", {class: "soft"}, content.cost),
     h("button", {class: "button main", onclick: () => tell("start")}, "Find topics"), " ", h("a", {class: "button", href: "/help?topic=topics"}, "About topics"))
