@@ -9,7 +9,7 @@ from benthoscope.engine.labelling.classifier import Inputs, LabelContext, inputs
 from benthoscope.engine.problems import fail
 from benthoscope.engine.workspace import Run, Workspace
 from benthoscope.engine.workspace.features import FeatureSet
-from benthoscope.engine.workspace.labels.events import Event, standing
+from benthoscope.engine.workspace.labels.events import Event, accepted_on_page, standing
 
 # number of single labels that the label of a whole group counts as; its images are similar, and some labels are wrong
 GROUP_WEIGHT = 8.0
@@ -113,9 +113,10 @@ def labelled_rows(
 
 
 def trust_of(event: Event) -> float:
-    """Return the weight of a label of this event: 1 if each image was looked at individually, less for labels of whole
-    groups."""
-    return 1.0 if event.why in LOOKED_AT else min(1.0, GROUP_WEIGHT / event.count)
+    """Return the weight of a label of this event: 1 if each image was looked at individually or accepted on a page, less
+    for labels of whole groups and for suggestions accepted without being shown."""
+    was_seen = event.why in LOOKED_AT or accepted_on_page(event)
+    return 1.0 if was_seen else min(1.0, GROUP_WEIGHT / event.count)
 
 
 def _refused(history: Sequence[Event], material: LearningData) -> tuple[tuple[np.ndarray, int], ...]:

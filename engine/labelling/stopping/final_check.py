@@ -18,6 +18,7 @@ from benthoscope.engine.labelling.stopping.versions import LabelVersion, Version
 from benthoscope.engine.labelling.suggestions import Suggestions
 from benthoscope.engine.problems import fail
 from benthoscope.engine.workspace import Workspace
+from benthoscope.engine.workspace.labels.events import accepted_on_page
 from benthoscope.engine.workspace.labels.log import Act
 from benthoscope.engine.workspace.labels.sampling import Draw, DrawAnswer, Parent, SamplingFrame
 from benthoscope.engine.workspace.records import current_time
@@ -32,6 +33,7 @@ REPEATS_NEEDED = 100  # before slips can be part of the claim
 OFFERED_BELOW = 0.8  # fraction of the allowed number; with more wrong labels expected, the check would often fail
 IMPROVED = 0.5  # fraction of the expected wrong labels of the last version, below which a new check makes sense
 PAGE = 30  # images of a page
+OVERLOOKED = 0.1  # assumed fraction of wrong suggestions that a person leaves on a page; only forecasts rest on it
 PRICE = (130, 260)  # usual number of images in a check, whatever the size of the campaign
 
 
@@ -244,6 +246,7 @@ def _version_now(
     labelled = np.isin(image_ids, labelled_ids)
     terms[labelled] = given_terms[np.isin(labelled_ids, image_ids)]
     wrong[labelled] = 1 - _probability_of(suggestions, image_ids[labelled], terms[labelled])
+    wrong[np.isin(image_ids, _seen_on_pages(workspace))] *= OVERLOOKED
     looked = np.isin(image_ids, looked_ids)
     forecast = np.where(looked, 0.0, np.minimum(wrong * _correction(answered), 1.0))
     slips, attempts = slip_record(workspace, person_id), len(VersionStore(workspace.folder).numbers())
@@ -318,6 +321,14 @@ def _probability_of(suggestions: Suggestions, images: np.ndarray, terms: np.ndar
     probability = np.zeros(len(images))
     probability[np.flatnonzero(known)[has_column]] = P[np.flatnonzero(has_column), column[has_column]]
     return probability
+
+
+def _seen_on_pages(workspace: Workspace) -> np.ndarray:
+    """Return images whose label is a suggestion that somebody accepted on a page. The wrong ones were corrected there,
+    so few of the others are wrong. The check includes them all the same: people overlook wrong suggestions."""
+    images, numbers = workspace.labels.current()
+    pages = [event.number for event in workspace.labels.events() if accepted_on_page(event)]
+    return images[np.isin(numbers, pages)]
 
 
 def _correction(answered: AnsweredDraws) -> float:

@@ -89,6 +89,12 @@ def by_looking(event: Event) -> bool:
     return event.kind == "label" and (event.why in BY_LOOKING or alone)
 
 
+def accepted_on_page(event: Event) -> bool:
+    """Return whether the label is a suggestion that somebody saw on a page of Learn and left as it is. Accepted without
+    being shown, a suggestion has no queue."""
+    return event.kind == "label" and event.why == "suggestion" and "queue" in event.rule
+
+
 def without_bulk(history: Sequence[Event]) -> list[Event]:
     """Return the history without labels given to many images at once. Its current labels are those given by looking."""
     return [event for event in history if event.kind != "label" or by_looking(event)]

@@ -13,6 +13,7 @@ from benthoscope.engine.labelling.stopping import final_check
 from benthoscope.engine.labelling.stopping.betting import UNIFORM, BettingTest, draw_weights
 from benthoscope.engine.labelling.stopping.versions import VersionStore
 from benthoscope.engine.labelling.suggestions import SuggestionStore
+from benthoscope.engine.labelling.training_data import trust_of
 from benthoscope.engine.problems import BadInput
 from tests.reef_workspace import copied
 
@@ -245,6 +246,25 @@ def test_the_forecast_says_whether_a_check_makes_sense(reef):
         started(reef, 0.001)
     with pytest.raises(BadInput, match="target"):
         started(reef, 0.7)
+
+
+@pytest.mark.parametrize("rule, is_seen", [({"queue": "sort", "batch": 1}, True), ({"wanted": 0.9}, False)])
+def test_suggestions_seen_on_a_page_count_more_than_those_nobody_saw(reef, rule, is_seen):
+    workspace = reef[0]
+    suggestions = SuggestionStore(workspace.folder).get()
+    free = np.setdiff1d(suggestions.image_ids, workspace.labels.current()[0])[:200]
+    terms = suggestions.best()[0][np.searchsorted(suggestions.image_ids, free)]
+    term = np.bincount(terms).argmax()
+
+    def expected_wrong():
+        version = started(reef, 0.3)
+        return version.forecast[np.isin(version.image_ids, free[terms == term])].sum()
+
+    before = expected_wrong()
+    event = workspace.labels.label(ann_of(reef), free[terms == term], int(term), why="suggestion", rule=rule)
+    assert expected_wrong() == pytest.approx((0.1 if is_seen else 1.0) * before, rel=1e-3)
+    stored = next(each for each in workspace.labels.events() if each.number == event)
+    assert trust_of(stored) == pytest.approx(1.0 if is_seen else 8 / stored.count)
 
 
 def test_a_half_written_version_does_not_exist(reef):
