@@ -14,7 +14,7 @@ from benthoscope.engine.mixtures.search.levels import in_levels
 from benthoscope.engine.streaming import MemoryBoundedVDP
 from benthoscope.engine.streaming.learning import StreamState
 
-RULE = StoppingRule(1e-6, 200)  # nats per row, iterations between two removals of empty clusters
+RULE = StoppingRule(1e-5, 100)  # nats per row, iterations between two removals of empty clusters
 FIRST_ROWS = 10_000  # of the first sample of the search
 
 
