@@ -34,6 +34,7 @@ UNIT = re.compile(r" \([^()]*\)$")
 FONTS = {"title": 11, "labels": 10, "ticks": 9, "legend": 9}  # points
 LONG_TITLE, SMALL_TITLE = 34, "9pt"  # letters; a longer title is smaller, so that it fits beside names of an axis
 LINE_OF_FRAME = 2  # pixels
+AROUND = 90  # pixels above and below a heat map
 LETTER = 7  # pixels of a letter on an axis, on average
 
 
@@ -451,13 +452,16 @@ def heat_map(
         clim=limits or (0, max(float(np.nanmax(values, initial=0)), 1e-9)),
         colorbar=True,
     )
-    label = f"{shown.title} ({shown.unit})" if shown.unit else shown.title
+    tall = height or _heat_map_height(rows, columns)
+    inside = tall - AROUND - (0 if _side_by_side(columns) else 6 * min(max(map(len, map(str, columns))), LONGEST_NAME))
+    title_of_bar = shown.title if LETTER * len(shown.title) < inside else shown.title.partition(" of ")[0]
+    label = f"{title_of_bar} ({shown.unit})" if shown.unit else title_of_bar
     return framed(
         heat,
         theme,
         title=title,
         selects=MARKS,
-        height=height or _heat_map_height(rows, columns),
+        height=tall,
         xticks=named_ticks(columns, most=MOST_NAMES if _side_by_side(columns) else MOST_BELOW),
         yticks=named_ticks(rows, down=True),
         xlabel=column_axis,
@@ -466,8 +470,7 @@ def heat_map(
         ylim=(0.5 - len(rows), 0.5),
         show_grid=False,
         xrotation=0 if _side_by_side(columns) else 60,
-        bokeh={"colorbar_opts": {"title": label}},
-        matplotlib={"clabel": label},
+        clabel=label,
     )
 
 

@@ -9,7 +9,7 @@ import holoviews as hv
 import numpy as np
 import pytest
 from bokeh.io import curdoc
-from bokeh.models import HoverTool
+from bokeh.models import ColorBar, HoverTool
 
 from benthoscope import plots
 from benthoscope.engine.problems import BadInput
@@ -20,6 +20,7 @@ from benthoscope.plots.style import LONGEST_NAME, MOST_ENTRIES, THEMES, short_na
 SHARES = np.array([[0.5, 0.5, 0.0], [0.1, 0.2, 0.7], [0.45, 0.55, 0.0]])
 DIVES = ["north", "south", "west"]
 TABLE = np.array([[8, 2], [0, 10]])
+NAMES = [f"Object {number}" for number in range(12)]
 COVERAGE = [0.25, 0.5, 1.0]
 
 
@@ -422,6 +423,18 @@ def test_axes_in_print_count_in_whole_numbers_and_widths_are_named_once():
     assert all(tick == round(tick) for tick in axes.get_yticks())
     assert not any(label.get_text() for label in axes.xaxis.get_minorticklabels())
     assert all(tick == round(tick) for tick in print_of(plots.learning_curve([255], [0.5])).get_xticks())
+
+
+def test_the_title_of_a_colour_bar_is_shorter_than_a_low_heat_map():
+    titles = [
+        bokeh_figure(
+            plots.mixture_heatmap(np.full((rows, 12), 1 / 12), range(rows), whole="segments of the dive", names=NAMES)
+        )
+        .select_one({"type": ColorBar})
+        .title
+        for rows in (4, 20)
+    ]
+    assert titles == ["Share (%)", "Share of the segments of the dive (%)"]
 
 
 def test_names_below_a_heat_map_do_not_cover_each_other():
