@@ -94,3 +94,15 @@ def test_unusable_requests_are_refused_before_the_job_runs(reef):
             run_now(reef, "cluster", {"model": "iwtm", "parameters": parameters})
     result = CliRunner().invoke(app, ["topics", "--workspace", str(reef.folder)])
     assert isinstance(result.exception, BadInput) and "no run of topics" in str(result.exception)
+
+
+def test_topics_use_patches_unless_another_set_is_given(reef, tmp_path):
+    ids = reef.library.columns("id")["id"]
+    with reef.features.writer("segments", width=2, level="segment", extractor={"kind": "test"}) as features:
+        features.append(ids, np.random.default_rng(0).standard_normal((80, 2)), np.ones(80, int))
+    job = run_now(reef, "cluster", {"model": "iwtm", "parameters": {"n_topics": 2, "max_iter": 2}})
+    assert reef.runs.get(job.result["run"]).features == "patches"
+    with Workspace.create(tmp_path / "without") as workspace:
+        for request in ({}, {"segments": "patches"}):
+            with pytest.raises(BadInput, match="`benthoscope features --descriptor patches` first"):
+                run_now(workspace, "cluster", {"model": "iwtm", **request})

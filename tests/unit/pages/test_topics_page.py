@@ -26,6 +26,7 @@ from benthoscope.app.pages.topics.page import TopicsPage, view
 from benthoscope.app.server.application import ServerSettings, create_app
 from benthoscope.app.session.app_state import AppState
 from benthoscope.app.session.session import Session
+from benthoscope.engine.jobs import run_now
 from benthoscope.engine.jobs.cluster.model_catalog import JOINT_SEGMENTATION
 from benthoscope.engine.workspace import Workspace
 from benthoscope.engine.workspace.labels.vocabularies import NewTerm
@@ -212,6 +213,16 @@ def test_only_described_images_need_one_job(reef, run, page):
     [job] = model.app.queue.unfinished()
     assert (job.kind, job.parameters["run"]) == ("extend topics", run.id)
     assert board_of(page).content["started"] == [job.id]
+
+
+def test_the_page_shows_the_run_of_its_own_job_and_not_of_others(reef, run, page):
+    settings = {"n_topics": 2, "max_iter": 2, "n_init": 1}
+    job = run_now(reef.workspace, "cluster", {"model": "iwtm", "segments": "segments", "parameters": settings})
+    board_of(page).on_message.__self__.model.session.changed("runs")
+    send(page, act="run", run=run.id)
+    assert send(page, act="finished", job=job.id)["run"] == run.id
+    board_of(page).on_message.__self__.form.queued = [job.id]
+    assert send(page, act="finished", job=job.id)["run"] == job.result["run"] != run.id
 
 
 def test_runs_that_cannot_be_extended_say_why(reef, run, page):
