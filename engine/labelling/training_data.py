@@ -113,8 +113,8 @@ def labelled_rows(
 
 
 def trust_of(event: Event) -> float:
-    """Return the weight of a label of this event: 1 if each image was looked at individually or accepted on a page, less
-    for labels of whole groups and for suggestions accepted without being shown."""
+    """Return the weight of a label of this event: 1 if each image was looked at individually, or accepted on a page.
+    Labels of whole groups weigh less, and so do suggestions accepted without being shown."""
     was_seen = event.why in LOOKED_AT or accepted_on_page(event)
     return 1.0 if was_seen else min(1.0, GROUP_WEIGHT / event.count)
 
