@@ -8,6 +8,7 @@ STATE = """(name) => {
     const part = models.find((model) => model.type === "GlyphRenderer" && model.name === name)
     return [part.muted, part.visible]
 }"""
+NEVER_IDLE = "window.requestIdleCallback = (act, options) => options?.timeout && setTimeout(act, options.timeout)"
 RANGES = """(frame) => {
     const id = Bokeh.documents.flatMap((document) => document.roots()).map((root) => root)
         .find((root) => root.title?.text === "Cluster sizes")
@@ -136,3 +137,11 @@ def test_plots_follow_the_theme_and_leave_nothing_behind(tab):
     page.get_by_role("button", name=re.compile("dark", re.IGNORECASE)).first.click()
     page.locator(FRAME.format("cluster-sizes") + " .stage[data-drawn=dark]").wait_for()
     page.wait_for_function("(count) => Bokeh.documents.length <= count", arg=count)
+
+
+def test_plots_come_although_the_browser_is_never_idle(tab):
+    """On a busy computer, Chromium calls back only those who said how long they wait."""
+    page = tab("runs")
+    page.add_init_script(NEVER_IDLE)
+    page.reload()
+    frame_of(page, "cluster-sizes")

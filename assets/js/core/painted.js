@@ -2,7 +2,8 @@
 // keys.
 
 const PAUSE = 150 // milliseconds
+const LATEST = 500 // milliseconds; on a busy computer, Chromium may never call a page idle
 const nextFrame = () => new Promise(requestAnimationFrame)
 
-export const idle = window.requestIdleCallback ?? ((act) => setTimeout(act, 50))
-export const painted = nextFrame().then(nextFrame).then(() => new Promise((resolve) => { setTimeout(() => idle(resolve, {timeout: 1000}), PAUSE) }))
+export const idle = window.requestIdleCallback ? (act) => window.requestIdleCallback(act, {timeout: LATEST}) : (act) => setTimeout(act, 50)
+export const painted = nextFrame().then(nextFrame).then(() => new Promise((resolve) => { setTimeout(() => idle(resolve), PAUSE) }))
