@@ -1,0 +1,92 @@
+"""How pure the clusters of each set are: the default run with its levels, k-means and HDBSCAN, on the same rows."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from sklearn.cluster import HDBSCAN, KMeans
+
+from benthoscope.engine.analysis.cluster_purity import separation
+from benthoscope.engine.compute import blas_threads
+from benthoscope.engine.jobs.cluster.levels import hierarchy_of
+from benthoscope.engine.jobs.cluster.model_catalog import ENTRIES, USUAL_MODEL, USUAL_WIDTH
+from benthoscope.engine.metrics import v_measure
+from benthoscope.engine.progress import ignore
+from tests.benchmarks.known_sets import KnownSet, known_sets
+from tests.benchmarks.measure import Cost, Table, measure
+
+PURE = 0.8  # share of one class from which a cluster can be named
+SMALLEST = 2  # images: a cluster of one is pure, but nothing is saved by naming it
+COLUMNS = (
+    "clusters by",
+    "K",
+    f"% of images in clusters at least {100 * PURE:.0f} % pure",
+    "mean purity, %",
+    "V-measure",
+    "silhouette",
+    "CPU s",
+)
+DEFAULT = ENTRIES[USUAL_MODEL]
+
+
+def tables() -> Iterator[Table]:
+    with blas_threads(1):
+        for known in known_sets():
+            yield _table(known)
+
+
+def _table(known: KnownSet) -> Table:
+    usual, cost = measure(lambda: _default_run(known))
+    count = int(usual.max()) + 1
+    levels, extra = measure(lambda: hierarchy_of(known.X, usual, {"width": USUAL_WIDTH}, count, ignore))
+    rows = [_row(f"{USUAL_MODEL}, default", known, usual, cost)]
+    for name, labels in (("coarser level", levels.coarse), ("finer level", levels.fine)):
+        rows.append(_row(f"{USUAL_MODEL}, {name}", known, labels, extra))
+    for clusters in (count, levels.n_clusters[2]):
+        rows.append(_measured(f"k-means, K = {clusters}", known, lambda K=clusters: _k_means(known, K)))
+    for smallest in (5, 20):
+        name = f"HDBSCAN, clusters of {smallest} images or more"
+        rows.append(_measured(name, known, lambda size=smallest: HDBSCAN(size).fit_predict(known.X)))
+    return Table(
+        f"Purity of clusters. {known.name}: {len(known.X):,} images, {known.classes.max() + 1} classes",
+        COLUMNS,
+        rows,
+        [
+            f"Rows of {known.X.shape[1]} numbers, as clustering reads them. Images that HDBSCAN puts in no cluster "
+            "count as mixed, and for the V-measure as one cluster. Both levels are computed together."
+        ],
+    )
+
+
+def _default_run(known: KnownSet) -> np.ndarray:
+    model = DEFAULT.estimator(width=USUAL_WIDTH, observation=DEFAULT.observation, random_state=0)
+    return model.fit(known.X, groups=known.groups).labels_
+
+
+def _k_means(known: KnownSet, clusters: int) -> np.ndarray:
+    return KMeans(clusters, n_init=10, random_state=0).fit_predict(known.X)
+
+
+def _measured(name: str, known: KnownSet, fit: Callable[[], np.ndarray]) -> tuple[object, ...]:
+    labels, cost = measure(fit)
+    return _row(name, known, labels, cost)
+
+
+def _row(name: str, known: KnownSet, labels: np.ndarray, cost: Cost) -> tuple[object, ...]:
+    is_clustered = labels >= 0
+    single = labels.max() + 1 + np.cumsum(~is_clustered)
+    _, clusters = np.unique(np.where(is_clustered, labels, single), return_inverse=True)
+    counts = np.zeros((clusters.max() + 1, known.classes.max() + 1))
+    np.add.at(counts, (clusters, known.classes), 1)
+    sizes, largest = counts.sum(1), counts.max(1)
+    is_large = sizes >= SMALLEST
+    pure = is_large & (largest >= PURE * sizes)
+    silhouette = separation(known.X[is_clustered], labels[is_clustered])
+    return (
+        name,
+        len(np.unique(labels[is_clustered])),
+        f"{100 * sizes[pure].sum() / len(labels):.1f}",
+        f"{100 * largest[is_large].sum() / len(labels):.1f}",
+        f"{v_measure(known.classes, labels):.3f}",
+        "-" if silhouette is None else f"{silhouette:.3f}",
+        cost.cpu,
+    )
