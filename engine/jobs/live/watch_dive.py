@@ -163,7 +163,8 @@ class DiveWatch:
         if self._descriptor is None:
             texts.append(f"the first {self._settings.first_images} train the descriptor")
         elif predictor is not None:
-            texts.append(f"{len(predictor.model.cluster_ids_)} clusters after round {rounds}")
+            count = len(predictor.model.cluster_ids_)
+            texts.append(f"{count} {'cluster' if count == 1 else 'clusters'} after round {rounds}")
         if self._round is not None:
             texts.append("learning")
         self._job.progress(self._count, self._settings.horizon, ", ".join(texts), waiting=self._waiting)
