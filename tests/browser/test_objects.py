@@ -93,7 +93,8 @@ def test_borderline_and_random_segments_are_other_crops_and_have_an_address(open
     typical = crops()
     page.get_by_label("Which segments are shown").select_option("borderline")
     page.locator(".objectcards[data-kind=borderline]").wait_for()
-    assert "kind=borderline" in page.url and crops() != typical
+    page.wait_for_url("**kind=borderline**")
+    assert crops() != typical
 
 
 def plotted(page, name):
@@ -171,7 +172,7 @@ def test_the_pointer_names_objects_and_a_segment_gets_a_name_of_its_own(opened, 
     page.locator(".objecttip").filter(has_text="Shell grit").wait_for()
     page.get_by_role("link", name="All images with Object 2").click()
     page.locator(".explorebar .told").filter(has_text="8 of 24 images").wait_for()
-    assert "object=2" in page.url
+    page.wait_for_url("**object=2**")
 
 
 def test_the_list_beside_the_image_is_walked_by_keys(opened):
@@ -191,7 +192,7 @@ def test_a_card_of_explore_shows_its_objects_and_finds_their_images(opened):
     assert "Object 0: 50.0 %" in mixed.get_by_role("img").first.get_attribute("aria-label")
     mixed.get_by_role("button", name="Images with Object 2").click()
     page.locator(".explorebar .told").filter(has_text="8 of 24 images").wait_for()
-    assert "object=2" in page.url
+    page.wait_for_url("**object=2**")
 
 
 def test_without_objects_the_page_leads_to_the_form_that_explains_the_questions(tab, own_server):

@@ -99,7 +99,7 @@ def test_topics_are_named_seen_over_an_image_and_searched(opened, reef):
     page.keyboard.up("Shift")
     page.get_by_text("Images with the topics of a region of image").wait_for()
     page.locator(".viewer[open]").wait_for(state="hidden")
-    assert "region=" in page.url
+    page.wait_for_url("**region=**")
     expect(page.locator(".match")).to_have_count(24)
     page.get_by_label("Mixture of topics").fill("1: 75 %")
     page.get_by_role("button", name="Find", exact=True).click()
