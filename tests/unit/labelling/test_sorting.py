@@ -63,6 +63,14 @@ def test_a_page_contains_uncertain_images_of_few_kinds(rng):
     assert np.sort(counts)[-2:].sum() >= 36
 
 
+def test_a_page_has_no_more_confident_images_than_it_needs(rng):
+    """Most images are certain, and very similar to one of the 30 uncertain ones."""
+    rows = np.concatenate([4 * rng.standard_normal((30, 6)), np.zeros((170, 6))])
+    rows[0] = 0
+    P = np.repeat([[0.5, 0.5], [0.99, 0.01]], [30, 170], axis=0)
+    assert sorted(page_to_sort(rows, P, 30).tolist()) == list(range(30))
+
+
 def test_the_kind_with_most_uncertain_images_comes_first(rng):
     of, rows, P = kinds_in_space(rng, 2, 50, spread=0.1)
     rows_of_page = np.concatenate([np.arange(50), np.arange(50, 60)])
