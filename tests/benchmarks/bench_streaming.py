@@ -235,7 +235,7 @@ def _digits() -> Table:
         rows.append(_of_digits(name, on_all, model.lower_bound_, best, cost, X, train_labels, held_out, test_labels))
     for name, (fit, cost) in batches.items():
         rows.append(_of_digits(name, fit, fit.lower_bound_, best, cost, X, train_labels, held_out, test_labels))
-    columns = ["fit", "K", "bound ratio", "ratio on all rows", "gap on all rows, nats a row"]
+    columns = ["fit", "K", "bound ratio", "ratio on all rows", "gap on all rows, nats per row"]
     columns += ["accuracy of named clusters", "CPU s"]
     notes = [
         "The bound ratio is relative to the best fit of all rows. The bound of a stream is that of its clumps; on all "
