@@ -56,8 +56,11 @@ def store_run(job: JobContext, workspace: Workspace, dive: LiveDive, learner: Li
         run = workspace.runs.add(request.new_run(rows.features.name, origin, summary), arrays, counted)
     if exemplars is not None:
         write_exemplars(run, exemplars)
-    _apply_names(workspace, dive, run, np.asarray(lasting))
-    _apply_edits(workspace, dive, run, np.asarray(lasting))
+    learned = LearnedClusters(np.asarray(run.array("image_ids")), np.asarray(lasting)[np.asarray(run.array("labels"))])
+    edited = edited_clusters(workspace, dive, learned)
+    number_of = {str(number): at for at, number in enumerate(lasting)}
+    _apply_names(workspace, run, edited, number_of)
+    _apply_edits(workspace, dive, run, learned, edited, number_of)
     return run
 
 
@@ -100,30 +103,27 @@ def _trace(job: JobContext, workspace: Workspace, dive: LiveDive) -> Trace:
     return trace
 
 
-def _apply_names(workspace: Workspace, dive: LiveDive, run: Run, lasting: np.ndarray) -> None:
-    """Give the clusters of the run the names that people gave them. The halves of a split have no name in a run."""
-    number_of = {str(number): at for at, number in enumerate(lasting.tolist())}
-    for key, name in _edited(workspace, dive, run, lasting).names.items():
+def _apply_names(workspace: Workspace, run: Run, edited: EditedClusters, number_of: Mapping[str, int]) -> None:
+    """Give the clusters of the run the names that people gave them. `number_of` has their numbers in the run. The
+    halves of a split have no number, so they get no name."""
+    for key, name in edited.names.items():
         if key in number_of:
             workspace.runs.rename_cluster(run.id, number_of[key], name[:LONGEST_NAME])
 
 
-def _edited(workspace: Workspace, dive: LiveDive, run: Run, lasting: np.ndarray) -> EditedClusters:
-    return edited_clusters(workspace, dive, _learned(run, lasting))
-
-
-def _learned(run: Run, lasting: np.ndarray) -> LearnedClusters:
-    return LearnedClusters(np.asarray(run.array("image_ids")), lasting[np.asarray(run.array("labels"))])
-
-
-def _apply_edits(workspace: Workspace, dive: LiveDive, run: Run, lasting: np.ndarray) -> None:
+def _apply_edits(
+    workspace: Workspace,
+    dive: LiveDive,
+    run: Run,
+    learned: LearnedClusters,
+    edited: EditedClusters,
+    number_of: Mapping[str, int],
+) -> None:
     """Repeat the merges and splits of people in the run, under the name of the person who made the last one. Those that
     were repeated already are left out."""
     edits = [edit for edit in effective_edits(workspace.live.edits(dive.id)) if edit.kind != "name"]
     if not edits:
         return
-    learned, edited = _learned(run, lasting), _edited(workspace, dive, run, lasting)
-    number_of = {str(number): at for at, number in enumerate(lasting.tolist())}
     person = edits[-1].person_id
     for key in edited.keys:
         members = np.sort(edited.members(key))
