@@ -65,7 +65,9 @@ class WrongForecast:
             return f"{about}. Too few images without a look for a claim: {self.unseen:,}"
         if not self.ready:
             return f"{about}. A final check makes sense below {100 * OFFERED_BELOW * self.allowed / self.images:.1f} %"
-        return f"{about}. A final check needs about {PRICE[0]} to {PRICE[1]} more images"
+        if self.unseen <= PRICE[0]:
+            return f"{about}. A final check needs at most {self.unseen:,} more images"
+        return f"{about}. A final check needs about {PRICE[0]} to {min(PRICE[1], self.unseen)} more images"
 
 
 @dataclass(frozen=True)

@@ -248,6 +248,12 @@ def test_the_forecast_says_whether_a_check_makes_sense(reef):
         started(reef, 0.7)
 
 
+@pytest.mark.parametrize("unseen, price", [(100, "at most 100"), (200, "about 130 to 200"), (300, "about 130 to 260")])
+def test_a_check_is_not_said_to_need_more_images_than_there_are(unseen, price):
+    forecast = final_check.WrongForecast(400, unseen, 1.0, 20.0, 0.05)
+    assert f"A final check needs {price} more images" in str(forecast)
+
+
 @pytest.mark.parametrize("rule, is_seen", [({"queue": "sort", "batch": 1}, True), ({"wanted": 0.9}, False)])
 def test_suggestions_seen_on_a_page_count_more_than_those_nobody_saw(reef, rule, is_seen):
     workspace = reef[0]
