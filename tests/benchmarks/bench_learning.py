@@ -3,7 +3,7 @@
 `learning:targets` compares only the ways of working that the targets need, in about a quarter of an hour.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 
@@ -49,14 +49,19 @@ PAGES = ("20 labels, linear model, pages to sort", "20 labels, linear model, ran
 TARGETS = ("Learn: next best", MARGIN, *PAGES)
 
 
-def tables(part: str = "all") -> Iterator[Table]:
-    flows = {**LEARN, **BASELINES}
+def tables(*parts: str) -> Iterator[Table]:
     with blas_threads(1):
-        if part == "targets":
-            yield from cost_tables(known_sets(), SEEDS, {name: flows[name] for name in TARGETS})
-            return
-        yield _speed()
-        yield from cost_tables(known_sets(), SEEDS, {**flows, **peer_flows()})
+        for part in parts or ("speed", "all"):
+            yield from PARTS[part]()
+
+
+def _all() -> Iterator[Table]:
+    return cost_tables(known_sets(), SEEDS, {**LEARN, **BASELINES, **peer_flows()})
+
+
+def _targets() -> Iterator[Table]:
+    flows = {**LEARN, **BASELINES}
+    return cost_tables(known_sets(), SEEDS, {name: flows[name] for name in TARGETS})
 
 
 def cost_tables(sets: Iterable[KnownSet], seeds: int, flows: Mapping[str, Flow]) -> Iterator[Table]:
@@ -144,7 +149,7 @@ def _until(known: KnownSet, flow: Flow, seed: int) -> list[Point]:
     return points
 
 
-def _speed() -> Table:
+def _speed() -> Iterator[Table]:
     """Measure training after a batch at full size, separately from what is computed once per run."""
     rng = np.random.default_rng(0)
     truth = rng.integers(0, TERMS, IMAGES)
@@ -167,4 +172,7 @@ def _speed() -> Table:
                 cost.wall,
             )
         )
-    return Table(f"Learning at {IMAGES:,} images x {WIDTH}, {TERMS} terms", ("", "accuracy", "CPU s", "wall s"), rows)
+    yield Table(f"Learning at {IMAGES:,} images x {WIDTH}, {TERMS} terms", ("", "accuracy", "CPU s", "wall s"), rows)
+
+
+PARTS: Mapping[str, Callable[[], Iterator[Table]]] = {"speed": _speed, "all": _all, "targets": _targets}

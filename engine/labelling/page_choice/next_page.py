@@ -15,7 +15,7 @@ from benthoscope.engine.labelling.page_choice.typical_images import page_size
 from benthoscope.engine.labelling.queues import similar_groups
 
 TYPICAL, SORT, GROUPS, CHECK = "typical", "sort", "groups", "check"  # queues of Learn
-SORTED = 60  # images of a page to sort: with fewer ones, the model is trained again sooner
+SORTED = 60  # images of a large page: few, so that the model is trained again soon
 IN_GROUP = 24  # images of a page with one group
 SAMPLE = 2_000  # images searched for groups
 PURE = 0.8  # predicted share of one term, or novelty, from which a group is worth a look
