@@ -22,10 +22,12 @@ BINARIES = ["/usr/lib/postgresql", "/opt/homebrew/opt", "/usr/local/opt"]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Parallel test processes get one thread each for matrix products. OpenBLAS gives every process as many threads as
-    there are cores, and they wait for each other without pause: some tests then need six times the CPU."""
+    """Parallel test processes get one thread each for matrix products and for loops of OpenMP (k-means). Both give every
+    process as many threads as there are cores, and these wait for each other without pause: some tests then need six
+    times the CPU."""
     if config.getoption("numprocesses", None):
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the processes start after this and inherit it
+        for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+            os.environ.setdefault(name, "1")  # the processes start after this and inherit it
 
 
 def postgres_binary(name: str) -> str | None:
