@@ -238,6 +238,7 @@ def test_random_images_come_before_anything_is_accepted_unseen(labelled, tab, sc
     screenshot(page, "learn-random-check")
     before, pages = FIRST, 0
     while page.locator("[data-key=sure]").is_disabled() and pages < 4:
+        page.locator(".tile img").first.wait_for()  # the tiles are drawn a moment after the page has its number
         tiles = page.locator(".tile").count()
         page.keyboard.press("Enter")
         pages += 1
