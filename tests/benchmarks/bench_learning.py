@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 
+from benthoscope.app.pages.learn.content import content
 from benthoscope.engine.compute import blas_threads
 from benthoscope.engine.features.registry import LEARNED
 from benthoscope.engine.labelling.classifier import inputs, learn
@@ -15,8 +16,9 @@ from tests.benchmarks.active_learning_peers import missing_peers, peer_flows
 from tests.benchmarks.baselines import BASELINES, MARGIN, Flow
 from tests.benchmarks.experts import Expert, Point, reached
 from tests.benchmarks.known_sets import KnownSet, known_sets
-from tests.benchmarks.learn_flows import clusters_then_sort, next_best, random_then_sort, typical_then_sort
-from tests.benchmarks.measure import Table, measure
+from tests.benchmarks.known_workspace import known_workspace
+from tests.benchmarks.learn_flows import LearnPages, clusters_then_sort, next_best, random_then_sort, typical_then_sort
+from tests.benchmarks.measure import Cost, Table, measure
 
 WANTED = (0.9, 0.95)
 SEEDS = 4
@@ -33,6 +35,8 @@ TARGET_COLUMNS = (
 )
 TUNED = "The constants of the app were chosen on fish4knowledge and deepdive_gbr; the other sets are tests."
 IMAGES, WIDTH, TERMS = 100_000, LEARNED, 15
+AXES = 32  # that clustering reads
+ROUNDS = 8  # pages that are timed
 LEARN: dict[str, Flow] = {
     "Learn: next best": next_best,
     "Learn: typical images, then sort": typical_then_sort,
@@ -51,7 +55,7 @@ TARGETS = ("Learn: next best", MARGIN, *PAGES)
 
 def tables(*parts: str) -> Iterator[Table]:
     with blas_threads(1):
-        for part in parts or ("speed", "all"):
+        for part in parts or ("speed", "page", "all"):
             yield from PARTS[part]()
 
 
@@ -175,4 +179,51 @@ def _speed() -> Iterator[Table]:
     yield Table(f"Learning at {IMAGES:,} images x {WIDTH}, {TERMS} terms", ("", "accuracy", "CPU s", "wall s"), rows)
 
 
-PARTS: Mapping[str, Callable[[], Iterator[Table]]] = {"speed": _speed, "all": _all, "targets": _targets}
+def _page() -> Iterator[Table]:
+    """Measure in the server how soon the next page of a large campaign is there: after the key that accepts a page, and
+    with the suggestions of a model that was trained meanwhile."""
+    known = _large_set()
+    expert = Expert.of(known.X, known.classes, 0)
+    steps: dict[str, list[Cost]] = {"next page after a page is accepted": [], "the same with new suggestions": []}
+    after_key, after_training = steps.values()
+    with known_workspace(known) as place:
+        pages = LearnPages.opened(place, expert, np.random.default_rng(0))
+        pages.name_at_random(200)
+        pages.train()
+        pages.learn.choose_queue("sort")
+        content(pages.learn)
+        for _ in range(ROUNDS):
+            table = pages.learn.table()
+            after_key.append(_cost_of(lambda table=table: pages.learn.accept({}, table.number), pages))
+            pages.train()
+            after_training.append(_cost_of(lambda: None, pages))
+    rows = [
+        (step, *(1000 * float(np.median([getattr(cost, unit) for cost in costs])) for unit in ("cpu", "wall")))
+        for step, costs in steps.items()
+    ]
+    yield Table(
+        f"Next page of Learn at {IMAGES:,} images (target 300 ms), medians of {ROUNDS}",
+        ("", "CPU ms", "wall ms"),
+        rows,
+        ["In the server, until what the browser shows is complete. A page has 60 images."],
+    )
+
+
+def _cost_of(command: Callable[[], object], pages: LearnPages) -> Cost:
+    return measure(lambda: (command(), content(pages.learn)))[1]
+
+
+def _large_set() -> KnownSet:
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, TERMS, IMAGES)
+    rows = (1.2 * rng.standard_normal((TERMS, WIDTH))[truth] + rng.standard_normal((IMAGES, WIDTH))).astype(np.float32)
+    dives = truth % 12
+    return KnownSet("synthetic", rows[:, :AXES], rows, truth, dives, rows, dives)
+
+
+PARTS: Mapping[str, Callable[[], Iterator[Table]]] = {
+    "speed": _speed,
+    "page": _page,
+    "all": _all,
+    "targets": _targets,
+}
