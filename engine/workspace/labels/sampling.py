@@ -164,7 +164,7 @@ class SamplingStore:
         """Create a frame of these images. Frames are never edited: new images need a new frame."""
         if purpose not in PURPOSES:
             raise unknown("purpose of a sampling frame", purpose, PURPOSES)
-        ids = np.unique(np.asarray(image_ids if isinstance(image_ids, np.ndarray) else list(image_ids), np.int64))
+        ids = _distinct(image_ids if isinstance(image_ids, np.ndarray) else list(image_ids))
         if not len(ids):
             raise fail("sampling frame", "it has no images", "choose images first")
         values = {
@@ -205,7 +205,7 @@ class SamplingStore:
         images."""
         statement = _of_frames(select(sampling_frame), purpose, parent)
         if image_ids is not None:
-            statement = statement.where(sampling_frame.c.images_hash == images_hash(np.unique(image_ids)))
+            statement = statement.where(sampling_frame.c.images_hash == images_hash(_distinct(image_ids)))
         row = self._catalogue.first(statement.order_by(sampling_frame.c.id.desc()))
         return None if row is None else _frame(row)
 
@@ -404,7 +404,7 @@ class SamplingStore:
     # --- internal
 
     def _eligible(self, frame: SamplingFrame, eligible: np.ndarray | None) -> np.ndarray:
-        ids = self.eligible(frame) if eligible is None else np.unique(np.asarray(eligible, np.int64))
+        ids = self.eligible(frame) if eligible is None else _distinct(eligible)
         if not np.isin(ids, frame.images, assume_unique=True).all():
             raise fail("draw", "an eligible image is not in the frame", "make a new frame for new images")
         return ids
@@ -489,6 +489,12 @@ class SamplingStore:
             for image, event in zip(images, events.tolist(), strict=True)
             if event
         }
+
+
+def _distinct(image_ids: np.ndarray | list[int]) -> np.ndarray:
+    """Return the sorted ids, each once. Ids that are so already, the usual case, are not sorted again."""
+    ids = np.asarray(image_ids, np.int64)
+    return ids if (ids[1:] > ids[:-1]).all() else np.unique(ids)
 
 
 def images_hash(ids: np.ndarray) -> str:
