@@ -22,9 +22,9 @@ BINARIES = ["/usr/lib/postgresql", "/opt/homebrew/opt", "/usr/local/opt"]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Parallel test processes get one thread each for matrix products and for loops of OpenMP (k-means). Both give every
-    process as many threads as there are cores, and these wait for each other without pause: some tests then need six
-    times the CPU."""
+    """Parallel test processes get one thread each for matrix products and for the loops of OpenMP in k-means. By
+    default every process has as many threads as there are cores, and these wait for each other without pause: some
+    tests then need six times the CPU."""
     if config.getoption("numprocesses", None):
         for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
             os.environ.setdefault(name, "1")  # the processes start after this and inherit it
