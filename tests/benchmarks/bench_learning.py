@@ -181,7 +181,7 @@ def _speed() -> Iterator[Table]:
 
 def _page() -> Iterator[Table]:
     """Measure in the server how soon the next page of a large campaign is there: after the key that accepts a page, and
-    with the suggestions of a model that was trained meanwhile."""
+    with the suggestions of a newer model."""
     known = _large_set()
     expert = Expert.of(known.X, known.classes, 0)
     steps: dict[str, list[Cost]] = {"next page after a page is accepted": [], "the same with new suggestions": []}
