@@ -8,23 +8,18 @@ import typer
 
 from benthoscope.app.commands import (
     backup,
-    cluster,
     demo,
-    discover,
     doctor,
     features,
     import_images,
     jobs,
     plot,
-    predict,
-    runs,
     sample,
-    segment,
     serve,
-    topics,
     watch,
     workspaces,
 )
+from benthoscope.app.commands.clusters import cluster, discover, predict, runs, segment, topics
 from benthoscope.app.commands.help_text import flow_help
 from benthoscope.app.commands.labelling import cover, crowd, label_files, labels, learn, memory
 from benthoscope.app.commands.old_options import accepting_old_options

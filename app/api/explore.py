@@ -13,7 +13,7 @@ from starlette.responses import Response, StreamingResponse
 from benthoscope.app.api.common import FOR_EVER, Integer, State, Text, not_found
 from benthoscope.app.api.images import described
 from benthoscope.app.api.search import search
-from benthoscope.app.data.clustered_images import Atlas, atlas_of, cluster_name, cluster_word
+from benthoscope.app.data.clusters.clustered_images import Atlas, atlas_of, cluster_name, cluster_word
 from benthoscope.app.data.labels import labelled
 from benthoscope.app.data.segments import segments_of
 from benthoscope.app.data.suggestions import suggestion_of

@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, Response
 
 from benthoscope.app.api.common import FOR_EVER, Integer, State, Text, has_already, not_found
-from benthoscope.app.data.clustered_images import Atlas, atlas_of
+from benthoscope.app.data.clusters.clustered_images import Atlas, atlas_of
 from benthoscope.app.data.labels import all_terms
 from benthoscope.app.data.objects import objects_in
 from benthoscope.app.data.segments import COVER, crop, overlay, packed_mask, segments_of

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from urllib.parse import urlencode
 
-from benthoscope.app.data.clustered_images import cluster_name, cluster_word
+from benthoscope.app.data.clusters.clustered_images import cluster_name, cluster_word
 from benthoscope.app.data.topics import topics_of
 from benthoscope.app.session.app_state import AppState
 from benthoscope.app.session.cache import IMAGES, LABELS, RUNS

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benthoscope.app.data.clustered_images import Atlas, cluster_names, cluster_word, is_of_topics
+from benthoscope.app.data.clusters.clustered_images import Atlas, cluster_names, cluster_word, is_of_topics
 from benthoscope.app.data.group_words import group_words
 from benthoscope.app.data.labels import LabelledImages, labelled, term_colours
 from benthoscope.app.data.measures import Measure, measure_named, measures

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from benthoscope.app.data.clustered_images import Atlas, changed_since, placed
+from benthoscope.app.data.clusters.clustered_images import Atlas, changed_since, placed
 from benthoscope.app.session.app_state import AppState
 from benthoscope.app.session.cache import FEATURES, IMAGES
 from benthoscope.engine.workspace.predictions import PredictedColumn, PredictionStore

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from benthoscope.app.data.cluster_geometry import image_features
-from benthoscope.app.data.clustered_images import Atlas
+from benthoscope.app.data.clusters.cluster_geometry import image_features
+from benthoscope.app.data.clusters.clustered_images import Atlas
 from benthoscope.app.data.objects import Objects
 from benthoscope.app.session.app_state import AppState
 from benthoscope.app.session.cache import IMAGES, RUNS

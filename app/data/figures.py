@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from benthoscope import plots
-from benthoscope.app.data.clustered_images import Atlas, atlas_of, cluster_names, cluster_word, is_of_topics
+from benthoscope.app.data.clusters.clustered_images import Atlas, atlas_of, cluster_names, cluster_word, is_of_topics
 from benthoscope.app.data.colours import group_colours
 from benthoscope.app.data.column_predictions import chosen_prediction, predictions_of_dive
 from benthoscope.app.data.crowd_results import plane, schools

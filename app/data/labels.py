@@ -7,7 +7,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from benthoscope.app.data.clustered_images import NONE, placed
+from benthoscope.app.data.clusters.clustered_images import NONE, placed
 from benthoscope.app.session.app_state import AppState
 from benthoscope.app.session.cache import IMAGES, LABELS
 from benthoscope.engine.labelling.agreement import Conflict, conflicts

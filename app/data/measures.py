@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benthoscope.app.data.cluster_geometry import image_features, outlier_scores
-from benthoscope.app.data.clustered_images import Atlas, cluster_names, cluster_word, placed
+from benthoscope.app.data.clusters.cluster_geometry import image_features, outlier_scores
+from benthoscope.app.data.clusters.clustered_images import Atlas, cluster_names, cluster_word, placed
 from benthoscope.app.data.group_words import group_words
 from benthoscope.app.data.labels import labelled
 from benthoscope.app.data.suggestions import suggested, suggestions

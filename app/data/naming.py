@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from benthoscope.app.data.clustered_images import Atlas
+from benthoscope.app.data.clusters.clustered_images import Atlas
 from benthoscope.app.data.labels import all_terms, ordered_terms, term_values
 from benthoscope.app.data.objects import objects_of
 from benthoscope.app.data.segments import rows_of_image, segment_features

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from benthoscope.app.data.clustered_images import (
+from benthoscope.app.data.clusters.clustered_images import (
     NONE,
     Atlas,
     arrays_of,

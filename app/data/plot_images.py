@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from benthoscope.app.data.clustered_images import Atlas, atlas_of
+from benthoscope.app.data.clusters.clustered_images import Atlas, atlas_of
 from benthoscope.app.data.figures import (
     FIGURES,
     FigureChoice,

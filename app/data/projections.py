@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benthoscope.app.data.cluster_geometry import image_features
-from benthoscope.app.data.clustered_images import Atlas, placed
+from benthoscope.app.data.clusters.cluster_geometry import image_features
+from benthoscope.app.data.clusters.clustered_images import Atlas, placed
 from benthoscope.app.session.app_state import AppState
 from benthoscope.app.session.cache import IMAGES
 from benthoscope.engine.analysis import (

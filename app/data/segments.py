@@ -8,7 +8,7 @@ from collections import OrderedDict
 import numpy as np
 from PIL import Image
 
-from benthoscope.app.data.clustered_images import Atlas, arrays_of, is_of_topics
+from benthoscope.app.data.clusters.clustered_images import Atlas, arrays_of, is_of_topics
 from benthoscope.app.session.app_state import AppState
 from benthoscope.engine.features.masks import MaskFile
 from benthoscope.engine.problems import fail

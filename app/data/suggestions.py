@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from benthoscope.app.data.clustered_images import NONE, changed_since, placed
+from benthoscope.app.data.clusters.clustered_images import NONE, changed_since, placed
 from benthoscope.app.data.labels import all_terms
 from benthoscope.app.session.app_state import AppState
 from benthoscope.app.session.cache import IMAGES, LABELS

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from benthoscope.app.data.clustered_images import NONE, Atlas, arrays_of, atlas_of, names_of_topics, placed
+from benthoscope.app.data.clusters.clustered_images import NONE, Atlas, arrays_of, atlas_of, names_of_topics, placed
 from benthoscope.app.data.exemplars import segment_examples
 from benthoscope.app.data.objects import Objects, objects_of
 from benthoscope.app.data.segments import masks, rows_of_image

@@ -9,10 +9,10 @@ if TYPE_CHECKING:
     from benthoscope.engine.features.colour_segments import ColourSegments
     from benthoscope.engine.features.colour_texture import ColourTexture, MeanColour
     from benthoscope.engine.features.compression import LinearProjection, PrincipalAxes, RandomProjection
-    from benthoscope.engine.features.deep_descriptor import EfficientNetLite, EfficientNetViews, OnnxDescriptor
     from benthoscope.engine.features.descriptor import Descriptor, Projected, Segments
     from benthoscope.engine.features.masks import pack_mask, point_labels, segment_labels, unpack_mask
-    from benthoscope.engine.features.onnx_network import Normalisation
+    from benthoscope.engine.features.networks.deep_descriptor import EfficientNetLite, EfficientNetViews, OnnxDescriptor
+    from benthoscope.engine.features.networks.onnx_network import Normalisation
     from benthoscope.engine.features.patches import DeepPatches, HogPatches, SiftPatches
     from benthoscope.engine.features.pyramid_kernel import PyramidKernelAxes
     from benthoscope.engine.features.registry import DESCRIPTORS, Choices, available, descriptor_named, user_cache
@@ -69,14 +69,14 @@ __getattr__, __dir__ = lazy_names(
         "ColourTexture": "benthoscope.engine.features.colour_texture",
         "DeepPatches": "benthoscope.engine.features.patches",
         "Descriptor": "benthoscope.engine.features.descriptor",
-        "EfficientNetLite": "benthoscope.engine.features.deep_descriptor",
-        "EfficientNetViews": "benthoscope.engine.features.deep_descriptor",
+        "EfficientNetLite": "benthoscope.engine.features.networks.deep_descriptor",
+        "EfficientNetViews": "benthoscope.engine.features.networks.deep_descriptor",
         "HogPatches": "benthoscope.engine.features.patches",
         "IcaSegments": "benthoscope.engine.features.segments",
         "LinearProjection": "benthoscope.engine.features.compression",
         "MeanColour": "benthoscope.engine.features.colour_texture",
-        "Normalisation": "benthoscope.engine.features.onnx_network",
-        "OnnxDescriptor": "benthoscope.engine.features.deep_descriptor",
+        "Normalisation": "benthoscope.engine.features.networks.onnx_network",
+        "OnnxDescriptor": "benthoscope.engine.features.networks.deep_descriptor",
         "PrincipalAxes": "benthoscope.engine.features.compression",
         "Projected": "benthoscope.engine.features.descriptor",
         "PyramidKernelAxes": "benthoscope.engine.features.pyramid_kernel",

@@ -7,11 +7,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from benthoscope.engine.features.deep_descriptor import BuiltNetwork
 from benthoscope.engine.features.descriptor import Segments
-from benthoscope.engine.features.efficientnet import FEATURES, SIZE
 from benthoscope.engine.features.hog import LENGTH as HOG_LENGTH
 from benthoscope.engine.features.hog import hog2x2
+from benthoscope.engine.features.networks.deep_descriptor import BuiltNetwork
+from benthoscope.engine.features.networks.efficientnet import FEATURES, SIZE
 from benthoscope.engine.features.planes import grey, shrink
 from benthoscope.engine.features.sift import LENGTH, DenseSift
 from benthoscope.engine.progress import OnStep, ignore

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from benthoscope.engine.features.compression import PrincipalAxes, RandomProjection
 from benthoscope.engine.features.descriptor import Descriptor, Projected
-from benthoscope.engine.features.efficientnet import installed
+from benthoscope.engine.features.networks.efficientnet import installed
 from benthoscope.engine.optional_dependencies import install_command
 from benthoscope.engine.problems import Problem, fail, unknown
 from benthoscope.engine.user_cache import user_cache
 
 if TYPE_CHECKING:
-    from benthoscope.engine.features.onnx_network import Normalisation
+    from benthoscope.engine.features.networks.onnx_network import Normalisation
 
 DEFAULT, FALLBACK = "deep", "colour"
 LEARNED = 256  # columns of network descriptors stored for classifiers; 32 of them lose 2 to 7 percentage points

@@ -143,7 +143,7 @@ def _kinds() -> dict[str, Any]:
     """Return the class of each descriptor. Their modules are slow to import."""
     from benthoscope.engine.features.colour_segments import ColourSegments
     from benthoscope.engine.features.colour_texture import ColourTexture, MeanColour
-    from benthoscope.engine.features.deep_descriptor import EfficientNetLite, EfficientNetViews, OnnxDescriptor
+    from benthoscope.engine.features.networks.deep_descriptor import EfficientNetLite, EfficientNetViews, OnnxDescriptor
     from benthoscope.engine.features.patches import DeepPatches, HogPatches, SiftPatches
     from benthoscope.engine.features.pyramid_kernel import PyramidKernelAxes
     from benthoscope.engine.features.scspm import ScSPM
@@ -165,7 +165,7 @@ def _kinds() -> dict[str, Any]:
 
 
 def _restored(description: dict[str, Any], arrays: dict[str, np.ndarray], cache: Path) -> Descriptor:
-    from benthoscope.engine.features.deep_descriptor import BuiltNetwork
+    from benthoscope.engine.features.networks.deep_descriptor import BuiltNetwork
 
     kind = _kinds()[description["descriptor"]]
     if description["version"] != kind.version:

@@ -13,14 +13,19 @@ from benthoscope.engine.mixtures.data import read_rows
 from benthoscope.engine.mixtures.inference import StoppingRule
 from benthoscope.engine.problems import fail
 from benthoscope.engine.progress import OnStep, Progress, ignore
-from benthoscope.engine.streaming.documents import AlphaPrior, TiedDirichlet, TopicUnits
 from benthoscope.engine.streaming.families import family_named
 from benthoscope.engine.streaming.identity import ClusterEvent, Identities
 from benthoscope.engine.streaming.learning import expected_rows
 from benthoscope.engine.streaming.stored_state import first_rows_of, frame_of, prior_of
 from benthoscope.engine.streaming.stream_estimator import BLOCK, StreamEstimator, usable_rows
-from benthoscope.engine.streaming.topic_building import TopicSearch
-from benthoscope.engine.streaming.topic_learning import StreamTopicState, TopicSettings, first_topic_state, learn_topics
+from benthoscope.engine.streaming.topics.documents import AlphaPrior, TiedDirichlet, TopicUnits
+from benthoscope.engine.streaming.topics.topic_building import TopicSearch
+from benthoscope.engine.streaming.topics.topic_learning import (
+    StreamTopicState,
+    TopicSettings,
+    first_topic_state,
+    learn_topics,
+)
 from benthoscope.engine.streaming.units import Units
 
 

@@ -24,9 +24,9 @@ from benthoscope.engine.topics.fitted import (
     VariationalTopics,
     restored,
 )
-from benthoscope.engine.topics.gibbs import GibbsRule, GibbsSampler, run_chain
 from benthoscope.engine.topics.incremental import OF_INCREMENTS, Increment, IncrementRule, add_documents
 from benthoscope.engine.topics.monitor import Monitor, TimedSaves
+from benthoscope.engine.topics.sampling.gibbs import GibbsRule, GibbsSampler, run_chain
 from benthoscope.engine.topics.settings_checks import check_settings
 from benthoscope.engine.topics.state import TopicPrior, TopicState, initial_state, topic_prior
 from benthoscope.engine.topics.topic_estimator import TopicEstimator, known_classes, seed_of

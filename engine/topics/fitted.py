@@ -9,8 +9,8 @@ from scipy.special import logsumexp
 from benthoscope.engine.distributions import SphericalGaussian
 from benthoscope.engine.topics.document_step import FrozenTopics, descriptor_topics
 from benthoscope.engine.topics.documents import Documents, document_of_rows
-from benthoscope.engine.topics.gibbs import GibbsTopics
 from benthoscope.engine.topics.monitor import Monitor
+from benthoscope.engine.topics.sampling.gibbs import GibbsTopics
 from benthoscope.engine.topics.state import TopicState
 from benthoscope.engine.topics.updates import held_out_bound
 from benthoscope.engine.topics.variational import Runtime, fit_of_documents, topic_counts_of, topic_weights_of

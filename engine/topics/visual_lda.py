@@ -14,8 +14,8 @@ from benthoscope.engine.problems import fail, unknown
 from benthoscope.engine.progress import OnStep, ignore
 from benthoscope.engine.topics.documents import Documents, centre_and_variance
 from benthoscope.engine.topics.estimator import InfiniteWordTopicModel, truncation
-from benthoscope.engine.topics.gibbs import GibbsRule
 from benthoscope.engine.topics.monitor import TimedSaves
+from benthoscope.engine.topics.sampling.gibbs import GibbsRule
 from benthoscope.engine.topics.state import topic_prior
 from benthoscope.engine.topics.topic_estimator import TopicEstimator, known_classes, seed_of
 from benthoscope.engine.topics.variational import topic_weights_of

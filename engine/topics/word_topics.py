@@ -12,10 +12,11 @@ from scipy.special import logsumexp, psi
 
 from benthoscope.engine.distributions import Dirichlet
 from benthoscope.engine.progress import OnStep, Progress, ignore
-from benthoscope.engine.topics.concentrations import BOUND, best_alpha, log_evidence_of_topics
 from benthoscope.engine.topics.document_step import settled_topics
 from benthoscope.engine.topics.documents import Documents, document_of_rows
-from benthoscope.engine.topics.gibbs import (
+from benthoscope.engine.topics.monitor import Monitor
+from benthoscope.engine.topics.sampling.concentrations import BOUND, best_alpha, log_evidence_of_topics
+from benthoscope.engine.topics.sampling.gibbs import (
     GibbsRule,
     Predicted,
     class_priors,
@@ -23,8 +24,12 @@ from benthoscope.engine.topics.gibbs import (
     generator_text,
     predict_topics,
 )
-from benthoscope.engine.topics.monitor import Monitor
-from benthoscope.engine.topics.seating import ClassPriors, random_position, shift_class_weights, topic_prior_weights
+from benthoscope.engine.topics.sampling.seating import (
+    ClassPriors,
+    random_position,
+    shift_class_weights,
+    topic_prior_weights,
+)
 from benthoscope.engine.topics.variational import Runtime, topic_weights_of
 from benthoscope.engine.topics.words import VisualVocabulary, restored_vocabulary
 

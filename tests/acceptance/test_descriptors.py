@@ -14,7 +14,7 @@ from benthoscope.engine.compute import LocalThreads
 from benthoscope.engine.features import Choices, Projected, descriptor_named, user_cache
 from benthoscope.engine.features.descriptor import long_rows
 from benthoscope.engine.features.dictionaries import RandomPatches
-from benthoscope.engine.features.efficientnet import installed
+from benthoscope.engine.features.networks.efficientnet import installed
 from benthoscope.engine.features.scspm import ScSPM
 from benthoscope.engine.imaging import read_image
 from benthoscope.engine.metrics import mean_class_accuracy, v_measure

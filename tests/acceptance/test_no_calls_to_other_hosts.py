@@ -82,7 +82,7 @@ def test_onnx_runtime_is_imported_in_one_module_only():
         for path in (ROOT / folder).rglob("*.py")
         if "onnxruntime" in {name.split(".")[0] for name in imported(path)}
     ]
-    assert importers == ["engine/features/onnx_network.py"]
+    assert importers == ["engine/features/networks/onnx_network.py"]
 
 
 def variable(_):

@@ -13,7 +13,7 @@ from PIL import Image
 from benthoscope.engine.compute import LocalThreads
 from benthoscope.engine.features import Choices, descriptor_named, segment_labels, user_cache
 from benthoscope.engine.features.descriptor import long_rows
-from benthoscope.engine.features.efficientnet import installed
+from benthoscope.engine.features.networks.efficientnet import installed
 from benthoscope.engine.imaging import read_image
 from benthoscope.engine.jobs.cluster.model_catalog import SEGMENT_WIDTH
 from benthoscope.engine.metrics import v_measure

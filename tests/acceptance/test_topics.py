@@ -12,9 +12,9 @@ from benthoscope.engine.distributions import SphericalGaussian
 from benthoscope.engine.topics import InfiniteWordTopicModel
 from benthoscope.engine.topics.document_step import FrozenTopics, descriptor_clusters
 from benthoscope.engine.topics.documents import as_documents, centre_and_variance
-from benthoscope.engine.topics.gibbs import GibbsRule, GibbsSampler, run_chain
 from benthoscope.engine.topics.incremental import IncrementRule, add_documents
 from benthoscope.engine.topics.monitor import Monitor
+from benthoscope.engine.topics.sampling.gibbs import GibbsRule, GibbsSampler, run_chain
 from benthoscope.engine.topics.state import TopicState, initial_state, topic_prior
 from benthoscope.engine.topics.updates import bound, global_step
 from benthoscope.engine.topics.variational import (

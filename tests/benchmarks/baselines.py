@@ -13,8 +13,8 @@ from sklearn.linear_model import LogisticRegression
 
 from benthoscope.engine.discriminative.optimisation import kmeans
 from benthoscope.engine.discriminative.validation import overall
-from benthoscope.engine.labelling.page_layout import extremes_first, laid_out, likeness, page_to_sort
-from benthoscope.engine.labelling.queues import margins
+from benthoscope.engine.labelling.page_choice.page_layout import extremes_first, laid_out, likeness, page_to_sort
+from benthoscope.engine.labelling.page_choice.queues import margins
 from tests.benchmarks.experts import Expert, Point
 from tests.benchmarks.known_sets import KnownSet
 

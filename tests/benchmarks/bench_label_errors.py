@@ -6,7 +6,7 @@ import numpy as np
 
 from benthoscope.engine.compute import blas_threads
 from benthoscope.engine.labelling.classifier import inputs, learn
-from benthoscope.engine.labelling.queues import doubted, margins
+from benthoscope.engine.labelling.page_choice.queues import doubted, margins
 from benthoscope.engine.mixtures import GMC
 from benthoscope.engine.optional_dependencies import is_installed
 from tests.benchmarks.known_sets import KnownSet, known_sets

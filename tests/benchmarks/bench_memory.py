@@ -14,7 +14,7 @@ from benthoscope.engine.features.registry import LEARNED
 from benthoscope.engine.labelling.classifier import Inputs, Learned, Remembered, inputs, learn
 from benthoscope.engine.labelling.memory.memory_file import half_precision
 from benthoscope.engine.labelling.memory.memory_in_use import memory_weight
-from benthoscope.engine.labelling.queues import margins
+from benthoscope.engine.labelling.page_choice.queues import margins
 from benthoscope.engine.mixtures import GMC
 from tests.benchmarks.known_sets import KnownSet, known_sets
 from tests.benchmarks.measure import Table

@@ -16,9 +16,9 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from benthoscope.engine.compute import blas_threads
 from benthoscope.engine.discriminative.validation import overall
-from benthoscope.engine.features import efficientnet
 from benthoscope.engine.features.compression import PrincipalAxes
-from benthoscope.engine.features.deep_descriptor import LITE, views
+from benthoscope.engine.features.networks import efficientnet
+from benthoscope.engine.features.networks.deep_descriptor import LITE, views
 from benthoscope.engine.features.planes import as_rgb, resize
 from benthoscope.engine.features.registry import LEARNED
 from benthoscope.engine.features.scspm import unit

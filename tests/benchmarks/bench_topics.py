@@ -11,7 +11,7 @@ import numpy as np
 
 from benthoscope.engine.distributions import SphericalGaussian
 from benthoscope.engine.topics import HistogramIntersectionSVM, InfiniteWordTopicModel, VisualLDA
-from benthoscope.engine.topics.gibbs import GibbsRule, GibbsSampler, run_chain
+from benthoscope.engine.topics.sampling.gibbs import GibbsRule, GibbsSampler, run_chain
 from tests.benchmarks import topics_acceptance, topics_full_size, topics_sets, topics_stored
 from tests.benchmarks.measure import Table, measure
 from tests.topic_corpora import pairs, scattered

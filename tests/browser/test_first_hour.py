@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from benthoscope.engine.features.efficientnet import installed
+from benthoscope.engine.features.networks.efficientnet import installed
 from benthoscope.engine.jobs import run_now
 from benthoscope.engine.labelling.suggestions import SuggestionStore
 from benthoscope.engine.workspace import Workspace

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 import param
 
-from benthoscope.app.data.clustered_images import cluster_word, image_set
+from benthoscope.app.data.clusters.clustered_images import cluster_word, image_set
+from benthoscope.app.data.clusters.run_view_model import RunViewModel
 from benthoscope.app.data.colours import colouring
 from benthoscope.app.data.figures import FigureChoice
 from benthoscope.app.data.plot_images import Mark, images_of_marks
 from benthoscope.app.data.projections import lines_url, tracks_of
-from benthoscope.app.data.run_view_model import RunViewModel
 from benthoscope.app.session.required import required
 from benthoscope.app.session.selection import Selection, packed, packed_mask
 from benthoscope.app.session.sent_selections import explore_address

@@ -12,7 +12,7 @@ from benthoscope.app.components.forms import JobForm, form_dialog
 from benthoscope.app.components.gallery import Gallery
 from benthoscope.app.components.notices import empty
 from benthoscope.app.components.scatter import DiveMap
-from benthoscope.app.data.clustered_images import cluster_name
+from benthoscope.app.data.clusters.clustered_images import cluster_name
 from benthoscope.app.data.group_words import words_of_group
 from benthoscope.app.data.naming import name_segment
 from benthoscope.app.pages.base import PanelsPage

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from benthoscope.app.data.clustered_images import cluster_word
+from benthoscope.app.data.clusters.clustered_images import cluster_word
 from benthoscope.app.data.colours import colouring, number_colouring
 from benthoscope.app.data.column_predictions import AlignedPrediction, chosen_prediction, predictions_of_dive
 from benthoscope.app.data.group_words import words_of_group

@@ -8,8 +8,8 @@ import numpy as np
 import param
 
 from benthoscope.app.components.base import CommandComponent
-from benthoscope.app.data.cluster_geometry import cluster_geometry
-from benthoscope.app.data.clustered_images import Atlas, cluster_name, cluster_word
+from benthoscope.app.data.clusters.cluster_geometry import cluster_geometry
+from benthoscope.app.data.clusters.clustered_images import Atlas, cluster_name, cluster_word
 from benthoscope.app.data.exemplars import examples_of, segment_examples
 from benthoscope.app.data.labels import LabelledImages, labelled
 from benthoscope.app.data.objects import objects_of

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from benthoscope.app.components.gallery import TILE_SIZES
-from benthoscope.app.data.clustered_images import cluster_name, cluster_names, cluster_word, image_set
-from benthoscope.app.data.clustering_levels import shown_levels
+from benthoscope.app.data.clusters.clustered_images import cluster_name, cluster_names, cluster_word, image_set
+from benthoscope.app.data.clusters.clustering_levels import shown_levels
 from benthoscope.app.data.colours import cluster_texts, colour_choices, legend_entries
 from benthoscope.app.data.exemplars import KINDS, examples_of
 from benthoscope.app.data.group_words import group_words

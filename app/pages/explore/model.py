@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 import param
 
-from benthoscope.app.data.clustered_images import atlas_of
-from benthoscope.app.data.clustering_levels import compute_levels, corresponding, next_level, switch_message
+from benthoscope.app.data.clusters.clustered_images import atlas_of
+from benthoscope.app.data.clusters.clustering_levels import compute_levels, corresponding, next_level, switch_message
+from benthoscope.app.data.clusters.run_view_model import RunViewModel
 from benthoscope.app.data.colours import Colouring, colour_choices, colouring
 from benthoscope.app.data.exemplars import KINDS
 from benthoscope.app.data.labels import labelled
 from benthoscope.app.data.measures import GROUPINGS, order_choices, ordered
 from benthoscope.app.data.objects import Objects, objects_of
 from benthoscope.app.data.projections import METHODS, ProjectedImages, has_projection, plane
-from benthoscope.app.data.run_view_model import RunViewModel
 from benthoscope.app.pages.explore.cards import FILTERS, ORDERS, Card, cards
 from benthoscope.app.session.cache import RUNS
 from benthoscope.app.session.required import required

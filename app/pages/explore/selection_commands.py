@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from benthoscope.app.data.clustered_images import Atlas
+from benthoscope.app.data.clusters.clustered_images import Atlas
 from benthoscope.app.data.labels import images_text
 from benthoscope.app.data.naming import term_for
 from benthoscope.app.data.suggestions import suggestions

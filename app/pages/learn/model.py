@@ -34,11 +34,11 @@ from benthoscope.engine.labelling.memory.memory_in_use import (
     use_memory,
 )
 from benthoscope.engine.labelling.page_choice.next_page import FIRST_PAGE, GROUPS, SORTED, shown_facts
-from benthoscope.engine.labelling.page_layout import laid_out, likeness, page_to_sort
-from benthoscope.engine.labelling.queues import QUEUES, Candidates, by_disagreement, similar_groups
+from benthoscope.engine.labelling.page_choice.page_layout import laid_out, likeness, page_to_sort
+from benthoscope.engine.labelling.page_choice.queues import QUEUES, Candidates, by_disagreement, similar_groups
+from benthoscope.engine.labelling.page_choice.topic_queue import topic_margins
 from benthoscope.engine.labelling.stopping.final_check import deliver, start
 from benthoscope.engine.labelling.suggestions import ModelAge, Suggestions, SuggestionStore, model_age
-from benthoscope.engine.labelling.topic_queue import topic_margins
 from benthoscope.engine.labelling.training_data import CORRECTED, LearningData
 from benthoscope.engine.problems import BenthoscopeError, fail
 from benthoscope.engine.workspace.labels.log import Act

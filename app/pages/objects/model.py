@@ -4,7 +4,7 @@ from typing import Any
 
 import param
 
-from benthoscope.app.data.clustered_images import Atlas, arrays_of, atlas_of
+from benthoscope.app.data.clusters.clustered_images import Atlas, arrays_of, atlas_of
 from benthoscope.app.data.exemplars import SEGMENT_KINDS
 from benthoscope.app.data.naming import name_object, name_segment
 from benthoscope.app.data.objects import Objects, objects_of

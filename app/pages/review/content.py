@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from benthoscope.app.data.clustering_levels import shown_levels
+from benthoscope.app.data.clusters.clustering_levels import shown_levels
 from benthoscope.app.data.labels import term_values
 from benthoscope.app.data.naming import favourites
 from benthoscope.app.data.suggestions import is_measured

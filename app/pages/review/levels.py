@@ -6,8 +6,8 @@ from typing import Any, Protocol
 import numpy as np
 import param
 
-from benthoscope.app.data.clustered_images import Atlas
-from benthoscope.app.data.clustering_levels import next_level, switch_message
+from benthoscope.app.data.clusters.clustered_images import Atlas
+from benthoscope.app.data.clusters.clustering_levels import next_level, switch_message
 from benthoscope.app.session.app_state import AppState
 from benthoscope.app.session.session import Session
 from benthoscope.engine.labelling.cluster_edits import Arrangement

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import param
 
-from benthoscope.app.data.clustered_images import Atlas, arrays_of, cluster_name, cluster_word
+from benthoscope.app.data.clusters.clustered_images import Atlas, arrays_of, cluster_name, cluster_word
+from benthoscope.app.data.clusters.run_view_model import RunViewModel
 from benthoscope.app.data.labels import current_terms, images_text, undone_text
-from benthoscope.app.data.run_view_model import RunViewModel
 from benthoscope.app.data.suggestions import suggestions
 from benthoscope.app.pages.review import auditing
 from benthoscope.app.pages.review.levels import LevelPlace, switch_level
@@ -16,7 +16,7 @@ from benthoscope.app.session.cache import FEATURES, IMAGES, LABELS, RUNS
 from benthoscope.app.session.commands import Ids, OptionalId
 from benthoscope.app.session.session import Session
 from benthoscope.engine.labelling.cluster_edits import Arrangement, arrangement, move, nearest_to
-from benthoscope.engine.labelling.page_layout import extremes_first
+from benthoscope.engine.labelling.page_choice.page_layout import extremes_first
 from benthoscope.engine.labelling.speed import LabellingPace, PaceCounter
 from benthoscope.engine.labelling.suggestions import Suggestions
 from benthoscope.engine.problems import fail

@@ -4,7 +4,7 @@ import param
 
 from benthoscope.app.components.base import OrderedCommandComponent
 from benthoscope.app.components.notices import empty
-from benthoscope.app.data.clustering_levels import compute_levels
+from benthoscope.app.data.clusters.clustering_levels import compute_levels
 from benthoscope.app.pages.base import BoardPage
 from benthoscope.app.pages.review import auditing, cluster_edits, single_image, verification
 from benthoscope.app.pages.review.content import content

@@ -10,7 +10,7 @@ from panel.custom import Child
 from benthoscope.app.components.base import CommandComponent
 from benthoscope.app.components.forms import FormField, JobForm, Recipe, form_dialog
 from benthoscope.app.components.tables import Column, DataTable
-from benthoscope.app.data.clustering_levels import levels_of
+from benthoscope.app.data.clusters.clustering_levels import levels_of
 from benthoscope.app.data.figures import MOST_CELLS, sweeps
 from benthoscope.app.session.cache import RUNS
 from benthoscope.app.session.commands import CommandTable

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from benthoscope.app.data.clustered_images import is_joint_segmentation, part_words
+from benthoscope.app.data.clusters.clustered_images import is_joint_segmentation, part_words
 from benthoscope.app.data.exemplars import SEGMENT_KINDS
 from benthoscope.app.data.group_words import group_words
 from benthoscope.app.data.topics import Topics, runs_of_topics, topic_patches, topic_summaries

@@ -3,7 +3,7 @@
 from typing import Any
 
 from benthoscope.app.components.forms import FormField, Recipe, Values
-from benthoscope.app.data.clustered_images import is_joint_segmentation, part_words
+from benthoscope.app.data.clusters.clustered_images import is_joint_segmentation, part_words
 from benthoscope.app.data.group_words import group_words
 from benthoscope.app.data.jobs import clustering_time, describing_time
 from benthoscope.app.data.labels import images_text

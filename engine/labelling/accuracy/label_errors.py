@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from benthoscope.engine.labelling.audits.sequential_bound import FIRST_SHOWN, sequential_upper
-from benthoscope.engine.labelling.queues import doubted
+from benthoscope.engine.labelling.page_choice.queues import doubted
 from benthoscope.engine.labelling.suggestions import Suggestions, SuggestionStore
 from benthoscope.engine.labelling.training_data import CORRECTED
 from benthoscope.engine.term_path import joined

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from benthoscope.engine.labelling.page_choice.queues import similar_groups
 from benthoscope.engine.labelling.page_choice.typical_images import page_size
-from benthoscope.engine.labelling.queues import similar_groups
 
 TYPICAL, SORT, GROUPS, CHECK = "typical", "sort", "groups", "check"  # queues of Learn
 SORTED = 60  # images of a large page: few, so that the model is trained again soon

@@ -12,7 +12,7 @@ from benthoscope.engine.features import DESCRIPTORS, Choices, descriptor_named, 
 from benthoscope.engine.features.colour_texture import ColourTexture, MeanColour
 from benthoscope.engine.features.descriptor import Projected
 from benthoscope.engine.features.dictionaries import RandomPatches
-from benthoscope.engine.features.efficientnet import installed
+from benthoscope.engine.features.networks.efficientnet import installed
 from benthoscope.engine.features.planes import resize
 from benthoscope.engine.features.scspm import ScSPM
 from benthoscope.engine.problems import BadInput

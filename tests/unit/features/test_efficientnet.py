@@ -7,9 +7,15 @@ import onnxruntime
 import pytest
 from skimage import data
 
-from benthoscope.engine.features import efficientnet
-from benthoscope.engine.features.deep_descriptor import EfficientNetLite, EfficientNetViews, views
-from benthoscope.engine.features.efficientnet import feature_graph, folded, graph_file, read_weights, weight_file
+from benthoscope.engine.features.networks import efficientnet
+from benthoscope.engine.features.networks.deep_descriptor import EfficientNetLite, EfficientNetViews, views
+from benthoscope.engine.features.networks.efficientnet import (
+    feature_graph,
+    folded,
+    graph_file,
+    read_weights,
+    weight_file,
+)
 from benthoscope.engine.features.registry import Choices, available, descriptor_named
 from benthoscope.engine.problems import BadInput
 

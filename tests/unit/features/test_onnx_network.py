@@ -8,8 +8,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from benthoscope.engine.features.deep_descriptor import OnnxDescriptor
-from benthoscope.engine.features.onnx_network import IMAGENET, Normalisation, OnnxNetwork
+from benthoscope.engine.features.networks.deep_descriptor import OnnxDescriptor
+from benthoscope.engine.features.networks.onnx_network import IMAGENET, Normalisation, OnnxNetwork
 from benthoscope.engine.problems import BadInput
 
 PLAIN = Normalisation((0, 0, 0), (1, 1, 1))

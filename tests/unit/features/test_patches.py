@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from skimage import data
 
-from benthoscope.engine.features.efficientnet import installed
+from benthoscope.engine.features.networks.efficientnet import installed
 from benthoscope.engine.features.patches import DeepPatches, SiftPatches, cells
 from benthoscope.engine.features.planes import grey, resize
 from benthoscope.engine.features.sift import DenseSift

@@ -10,7 +10,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from benthoscope.engine.features.efficientnet import MAGIC, PROTOCOL, read_weights
+from benthoscope.engine.features.networks.efficientnet import MAGIC, PROTOCOL, read_weights
 from benthoscope.engine.problems import BadInput
 
 
@@ -106,7 +106,7 @@ HOSTILE = {
     "numpy's own loader": Call(Named("numpy", "load"), MARK),
     "another torch name": Call(Named("torch", "load"), MARK),
     "a dotted name": Named("collections", "OrderedDict.fromkeys"),
-    "a module of ours": Named("benthoscope.engine.features.efficientnet", "read_weights"),
+    "a module of ours": Named("benthoscope.engine.features.networks.efficientnet", "read_weights"),
     "a storage that is called": Call(FLOATS, 10),
     "a tensor without a storage": Call(REBUILD, "storage", 0, (1,), (1,)),
     "a list where tensors belong": [1, 2, 3],

@@ -264,7 +264,7 @@ def test_the_water_is_learned_dive_by_dive_kept_and_used_for_later_images(worksp
 
 
 def test_without_the_deep_weights_colour_and_texture_are_used_with_a_note(workspace, tmp_path, monkeypatch):
-    from benthoscope.engine.features import efficientnet
+    from benthoscope.engine.features.networks import efficientnet
 
     monkeypatch.setattr(efficientnet, "PACKAGE", "a_package_nobody_has")
     add(workspace, tmp_path, range(6))

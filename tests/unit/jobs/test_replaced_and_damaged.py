@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from benthoscope.app.cli import app
 from benthoscope.app.commands import doctor
 from benthoscope.app.commands.doctor import Finding, examine
-from benthoscope.app.data.clustered_images import NONE, atlas_of
+from benthoscope.app.data.clusters.clustered_images import NONE, atlas_of
 from benthoscope.app.pages.library.model import feature_sets
 from benthoscope.app.session.app_state import AppState
 from benthoscope.engine.jobs import run_now

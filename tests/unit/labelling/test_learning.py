@@ -12,7 +12,7 @@ from benthoscope.engine.labelling.calibration import (
     temperature,
 )
 from benthoscope.engine.labelling.classifier import ENOUGH, LabelContext, LearnerSettings, inputs, learn, suggestions
-from benthoscope.engine.labelling.queues import (
+from benthoscope.engine.labelling.page_choice.queues import (
     Candidates,
     by_disagreement,
     by_margin,

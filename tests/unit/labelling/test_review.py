@@ -16,7 +16,7 @@ from benthoscope.engine.labelling.cluster_edits import (
     split,
     split_in,
 )
-from benthoscope.engine.labelling.page_layout import ROW, extremes_first, from_both_ends, surest_first
+from benthoscope.engine.labelling.page_choice.page_layout import ROW, extremes_first, from_both_ends, surest_first
 from benthoscope.engine.problems import BadInput
 from benthoscope.engine.workspace import NewRun
 from benthoscope.engine.workspace.labels.events import standing

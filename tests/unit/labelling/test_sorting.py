@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.ndimage import label
 
-from benthoscope.engine.labelling.page_layout import _touching, laid_out, likeness, page_to_sort
+from benthoscope.engine.labelling.page_choice.page_layout import _touching, laid_out, likeness, page_to_sort
 
 
 @pytest.fixture

@@ -25,8 +25,8 @@ import numpy as np
 import panel as pn
 from fastapi.testclient import TestClient
 
-from benthoscope.app.data.cluster_geometry import image_features
-from benthoscope.app.data.clustered_images import atlas_of
+from benthoscope.app.data.clusters.cluster_geometry import image_features
+from benthoscope.app.data.clusters.clustered_images import atlas_of
 from benthoscope.app.pages.registry import page_named
 from benthoscope.app.server.application import ServerSettings, create_app
 from benthoscope.app.session.app_state import AppState

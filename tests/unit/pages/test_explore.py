@@ -7,8 +7,8 @@ from urllib.parse import parse_qsl, urlsplit
 import numpy as np
 import pytest
 
-from benthoscope.app.data.cluster_geometry import cluster_geometry
-from benthoscope.app.data.clustered_images import NONE
+from benthoscope.app.data.clusters.cluster_geometry import cluster_geometry
+from benthoscope.app.data.clusters.clustered_images import NONE
 from benthoscope.app.data.colours import UNKNOWN, cluster_texts
 from benthoscope.app.data.exemplars import examples_of, request_exemplars
 from benthoscope.app.data.labels import labelled
@@ -602,7 +602,7 @@ def test_the_words_of_the_controls_name_every_choice(explore):
 def test_warming_leaves_nothing_slow_for_the_first_visitor(explore, monkeypatch):
     warm(explore.app)
     monkeypatch.setattr(
-        "benthoscope.app.data.cluster_geometry.measure_clusters", lambda *_: pytest.fail("measured again")
+        "benthoscope.app.data.clusters.cluster_geometry.measure_clusters", lambda *_: pytest.fail("measured again")
     )
     monkeypatch.setattr("benthoscope.app.data.projections.to_steps", lambda *_: pytest.fail("projected again"))
     monkeypatch.setattr("benthoscope.app.session.app_state.read_columns", lambda *_: pytest.fail("read again"))

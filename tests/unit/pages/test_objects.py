@@ -7,7 +7,7 @@ import pytest
 from fastapi.testclient import TestClient
 from PIL import Image as Picture
 
-from benthoscope.app.data.clustered_images import atlas_of
+from benthoscope.app.data.clusters.clustered_images import atlas_of
 from benthoscope.app.data.exemplars import segment_example_rows, segment_examples
 from benthoscope.app.data.naming import name_object, name_segment
 from benthoscope.app.data.objects import object_names, objects_of, words

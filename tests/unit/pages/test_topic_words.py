@@ -5,7 +5,7 @@ import json
 import pytest
 from fastapi.testclient import TestClient
 
-from benthoscope.app.data.clustered_images import atlas_of, cluster_name, cluster_names
+from benthoscope.app.data.clusters.clustered_images import atlas_of, cluster_name, cluster_names
 from benthoscope.app.data.colours import cluster_texts, colour_choices, legend_entries
 from benthoscope.app.data.figures import FigureChoice, figure
 from benthoscope.app.data.measures import GROUPINGS

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from benthoscope.app.api.search import search
 from benthoscope.app.cli import app as command
-from benthoscope.app.data.clustered_images import atlas_of, part_words
+from benthoscope.app.data.clusters.clustered_images import atlas_of, part_words
 from benthoscope.app.data.colours import colouring
 from benthoscope.app.data.figures import FIGURES, FigureChoice, figure
 from benthoscope.app.data.objects import objects_in, objects_of, words

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
-from benthoscope.app.data.clustered_images import atlas_of
+from benthoscope.app.data.clusters.clustered_images import atlas_of
 from benthoscope.app.data.figures import FIGURES, FigureChoice, figure
 from benthoscope.app.data.live.state import live_state, newest_dive
 from benthoscope.app.data.plot_images import MARKED, address_of_marks, images_of_marks

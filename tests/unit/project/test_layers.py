@@ -10,8 +10,8 @@ PAGE_LAYOUTS = "app/pages/**/page.py"  # a page's model and content compute with
 FORBIDDEN = {
     "engine/**/*.py": ("benthoscope.app", "panel", "bokeh", "holoviews", "fastapi", "typer", "rich", "tests"),
     "app/**/*.py": ("tests",),
-    "app/session/*.py": ("panel", "bokeh", "sqlalchemy"),
-    "app/data/*.py": ("panel", "bokeh", "sqlalchemy"),
+    "app/session/**/*.py": ("panel", "bokeh", "sqlalchemy"),
+    "app/data/**/*.py": ("panel", "bokeh", "sqlalchemy"),
     "app/pages/**/model.py": ("panel", "bokeh", "sqlalchemy"),
     "app/pages/**/content.py": ("panel", "bokeh", "sqlalchemy"),
     "app/pages/**/*.py": ("sqlalchemy", "sqlite3"),
@@ -20,6 +20,8 @@ FORBIDDEN = {
     "app/plots/*.py": ("benthoscope.app", "panel", "sqlalchemy", "benthoscope.engine.workspace"),
     "sample_data/**/*.py": ("benthoscope.app", "benthoscope.engine", "tests"),
 }
+
+LARGEST_FOLDER = 20  # modules
 
 
 def imports(path):
@@ -46,3 +48,10 @@ def test_a_breach_is_seen(tmp_path):
     guilty = tmp_path / "guilty.py"
     guilty.write_text("from benthoscope.app.cli import main\n")
     assert [name for name, _ in imports(guilty)] == ["benthoscope.app.cli.main"]
+
+
+def test_no_folder_has_too_many_modules():
+    folders = {path.parent for top in ("app", "engine", "sample_data") for path in (ROOT / top).rglob("*.py")}
+    sizes = {folder: sum(path.name != "__init__.py" for path in folder.glob("*.py")) for folder in folders}
+    assert len(folders) > 50
+    assert {folder: size for folder, size in sizes.items() if size > LARGEST_FOLDER} == {}

@@ -8,7 +8,6 @@ import pytest
 APP = Path(__file__).parents[3] / "app"
 WITHOUT_WIDGETS = ("model.py", "content.py", "random_model.py", "blind_model.py", "double_model.py")
 WIDGETS = {"panel", "bokeh", "panel_material_ui"}
-LARGEST_FOLDER = 20  # modules
 
 
 def imported_packages(path):
@@ -39,9 +38,3 @@ def test_an_import_of_widgets_is_seen(tmp_path, source):
     module = tmp_path / "model.py"
     module.write_text(source + "\n")
     assert WIDGETS & set(imported_packages(module))
-
-
-@pytest.mark.parametrize("folder", [".", "api", "components", "data", "pages", "server", "session"])
-def test_no_folder_of_the_app_has_too_many_modules(folder):
-    modules = [path.name for path in (APP / folder).glob("*.py") if path.name != "__init__.py"]
-    assert len(modules) <= LARGEST_FOLDER

@@ -9,9 +9,9 @@ from benthoscope.engine.distributions import GaussianWishart
 from benthoscope.engine.metrics import v_measure
 from benthoscope.engine.problems import BadInput
 from benthoscope.engine.streaming import MemoryBoundedTopicModel
-from benthoscope.engine.streaming.documents import AlphaPrior, TiedDirichlet, TopicRows, TopicUnits
-from benthoscope.engine.streaming.topic_building import TopicStart, topic_step
-from benthoscope.engine.streaming.topic_learning import merged_documents
+from benthoscope.engine.streaming.topics.documents import AlphaPrior, TiedDirichlet, TopicRows, TopicUnits
+from benthoscope.engine.streaming.topics.topic_building import TopicStart, topic_step
+from benthoscope.engine.streaming.topics.topic_learning import merged_documents
 from benthoscope.engine.streaming.units import Units
 from tests.streams import full_evidence, topic_stream
 

@@ -8,15 +8,22 @@ from benthoscope.engine.distributions import SphericalGaussian
 from benthoscope.engine.problems import BadInput
 from benthoscope.engine.progress import Cancelled
 from benthoscope.engine.topics import InfiniteWordTopicModel
-from benthoscope.engine.topics.concentrations import (
+from benthoscope.engine.topics.generative import draw_corpus
+from benthoscope.engine.topics.sampling.concentrations import (
     best_alpha,
     best_concentration,
     log_evidence_of_topics,
     sampled_concentration,
 )
-from benthoscope.engine.topics.generative import draw_corpus
-from benthoscope.engine.topics.gibbs import GibbsRule, GibbsSampler, run_chain
-from benthoscope.engine.topics.seating import _log_density, _open_cluster, _open_table, _refresh_constant, seat, unseat
+from benthoscope.engine.topics.sampling.gibbs import GibbsRule, GibbsSampler, run_chain
+from benthoscope.engine.topics.sampling.seating import (
+    _log_density,
+    _open_cluster,
+    _open_table,
+    _refresh_constant,
+    seat,
+    unseat,
+)
 from tests.topic_corpora import classes_corpus, ring
 
 CORPUS = ring(20, 25)

@@ -8,7 +8,7 @@ from benthoscope.engine.distributions import NestedSticks, SphericalGaussian
 from benthoscope.engine.problems import BadInput
 from benthoscope.engine.topics import InfiniteWordTopicModel, VisualLDA, word_sweep
 from benthoscope.engine.topics.documents import as_documents
-from benthoscope.engine.topics.gibbs import GibbsRule
+from benthoscope.engine.topics.sampling.gibbs import GibbsRule
 from benthoscope.engine.topics.word_topics import WordSampler, best_word_prior, run_word_chain, variational_word_topics
 from benthoscope.engine.topics.words import (
     Centres,

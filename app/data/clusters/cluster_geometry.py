@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from benthoscope.app.data.clustered_images import NONE, Atlas, placed
+from benthoscope.app.data.clusters.clustered_images import NONE, Atlas, placed
 from benthoscope.app.session.app_state import AppState
 from benthoscope.engine.analysis import ClusterGeometry, measure_clusters
 from benthoscope.engine.workspace.features import FeatureSet

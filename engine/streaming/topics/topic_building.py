@@ -10,8 +10,14 @@ from scipy.special import xlogy
 from benthoscope.engine.distributions import Clusters, log_evidence
 from benthoscope.engine.mixtures.inference import Fit, StoppingRule, first_statistics, step
 from benthoscope.engine.mixtures.model import Model, Statistics
-from benthoscope.engine.streaming.documents import AlphaPrior, DocumentWeights, TiedDirichlet, TopicRows, document_worth
 from benthoscope.engine.streaming.splitting import UnitSplit, soft_splits
+from benthoscope.engine.streaming.topics.documents import (
+    AlphaPrior,
+    DocumentWeights,
+    TiedDirichlet,
+    TopicRows,
+    document_worth,
+)
 
 RANKED = 10  # splits and merges whose gain is evaluated
 EMPTY = 1e-2  # topics with fewer rows are removed

@@ -2,7 +2,7 @@
 
 import param
 
-from benthoscope.app.data.clustered_images import Atlas, atlas_of
+from benthoscope.app.data.clusters.clustered_images import Atlas, atlas_of
 from benthoscope.app.session.view_model import ViewModel
 
 

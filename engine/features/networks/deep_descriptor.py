@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from benthoscope.engine.features.efficientnet import FEATURES, SIZE, graph_file
-from benthoscope.engine.features.onnx_network import Normalisation, OnnxNetwork
+from benthoscope.engine.features.networks.efficientnet import FEATURES, SIZE, graph_file
+from benthoscope.engine.features.networks.onnx_network import Normalisation, OnnxNetwork
 from benthoscope.engine.features.scspm import unit
 from benthoscope.engine.problems import fail
 from benthoscope.engine.progress import OnStep, ignore

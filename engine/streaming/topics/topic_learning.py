@@ -11,11 +11,17 @@ from benthoscope.engine.mixtures.data import Frame, Summary
 from benthoscope.engine.mixtures.fitted import FittedMixture
 from benthoscope.engine.mixtures.model import Parameters, Scorer, Statistics
 from benthoscope.engine.streaming.compression import Budget, Compressed, compress
-from benthoscope.engine.streaming.documents import DocumentWeights, TiedDirichlet, TopicRows, TopicUnits, document_worth
 from benthoscope.engine.streaming.families import StreamFamily, first_prior, later_prior
 from benthoscope.engine.streaming.identity import Identities, first_identities
 from benthoscope.engine.streaming.splitting import UnitSplit, hard_splits
-from benthoscope.engine.streaming.topic_building import StreamTopicFit, TopicSearch, TopicStart, build_topics
+from benthoscope.engine.streaming.topics.documents import (
+    DocumentWeights,
+    TiedDirichlet,
+    TopicRows,
+    TopicUnits,
+    document_worth,
+)
+from benthoscope.engine.streaming.topics.topic_building import StreamTopicFit, TopicSearch, TopicStart, build_topics
 from benthoscope.engine.streaming.units import Units
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from benthoscope.engine.labelling.queues import margins
+from benthoscope.engine.labelling.page_choice.queues import margins
 
 MOST_LABELS = 1_000  # labelled images that the classifier learns from; a random sample if there are more
 MARGIN = 10.0  # soft margin, fixed: choosing it by cross-validation would take seconds

@@ -10,13 +10,13 @@ from scipy.special import gammaln, logsumexp
 
 from benthoscope.engine.distributions import SphericalGaussian, log_evidence
 from benthoscope.engine.progress import OnStep, Progress, ignore
-from benthoscope.engine.topics.concentrations import (
+from benthoscope.engine.topics.sampling.concentrations import (
     best_alpha,
     best_concentration,
     log_evidence_of_topics,
     sampled_concentration,
 )
-from benthoscope.engine.topics.seating import (
+from benthoscope.engine.topics.sampling.seating import (
     LIVE,
     TABLES,
     ClassPriors,
