@@ -6,6 +6,8 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from benthoscope.app.pages.learn.content import content
 from benthoscope.engine.compute import blas_threads
@@ -37,6 +39,8 @@ TUNED = "The constants of the app were chosen on fish4knowledge and deepdive_gbr
 IMAGES, WIDTH, TERMS = 100_000, LEARNED, 15
 AXES = 32  # that clustering reads
 ROUNDS = 8  # pages that are timed
+LEARNABLE = 0.8  # share of the images of a class that a linear model names right
+PATCHES, PATCH_IMAGES = 4, 50  # target of each such class: patches, and images for one more
 LEARN: dict[str, Flow] = {
     "Learn: next best": next_best,
     "Learn: typical images, then sort": typical_then_sort,
@@ -71,10 +75,13 @@ def _targets() -> Iterator[Table]:
 def cost_tables(sets: Iterable[KnownSet], seeds: int, flows: Mapping[str, Flow]) -> Iterator[Table]:
     """Yield the costs of each set, then what was reached of the targets."""
     reached_targets: list[tuple[object, ...]] = []
+    of_classes: list[tuple[object, ...]] = []
     for known in sets:
         runs = {name: [_until(known, flow, seed) for seed in range(seeds)] for name, flow in flows.items()}
         yield costs(known, runs)
         reached_targets += [(known.name, *row) for row in _ratios(runs)]
+        of_classes.append((known.name, *_patches_of_classes(known, runs[next(iter(LEARN))])))
+    yield _classes_table(of_classes)
     yield Table(
         f"Next best against other ways, minutes at {CAREFUL} s a tile",
         TARGET_COLUMNS,
@@ -91,6 +98,40 @@ def costs(known: KnownSet, runs: Runs) -> Table:
         COLUMNS,
         [(name, *_cells(points)) for name, points in runs.items()],
     )
+
+
+def _classes_table(rows: list[tuple[object, ...]]) -> Table:
+    return Table(
+        f"Patches of each class that a linear model can learn, until {100 * WANTED[-1]:.0f} % of all labels are right",
+        ("set", "such classes", "of them within the target", "median patches", "median target"),
+        rows,
+        [
+            f"With {next(iter(LEARN))}, means of the experts. Such classes: a linear model of all other images names "
+            f"at least {100 * LEARNABLE:.0f} % of their images right. Target: {PATCHES} patches, and one for every "
+            f"{PATCH_IMAGES} images of the class."
+        ],
+    )
+
+
+def _patches_of_classes(known: KnownSet, runs: list[list[Point]]) -> tuple[object, ...]:
+    """Return how many classes can be learned, how many of them needed few patches, and the medians of patches and
+    target."""
+    ends = [reached(points, WANTED[-1]) for points in runs]
+    sizes = np.bincount(known.classes)
+    is_learnable = _accuracy_of_classes(known) >= LEARNABLE
+    if None in ends or not is_learnable.any():
+        return int(is_learnable.sum()), "-", "-", "-"
+    patches = np.mean([end.patches_of_classes for end in ends if end is not None], axis=0)[is_learnable]
+    most = (PATCHES + sizes / PATCH_IMAGES)[is_learnable]
+    return len(most), int((patches <= most).sum()), float(np.median(patches)), float(np.median(most))
+
+
+def _accuracy_of_classes(known: KnownSet) -> np.ndarray:
+    """Return for each class the share of its images that a linear model of the other images names right (5 parts)."""
+    rows = known.wide / np.sqrt((known.wide**2).sum(1).mean() / known.wide.shape[1])
+    model = LogisticRegression(C=0.1, max_iter=300)
+    right = cross_val_predict(model, rows, known.classes, cv=StratifiedKFold(5)) == known.classes
+    return np.bincount(known.classes, right) / np.bincount(known.classes)
 
 
 def _cells(runs: list[list[Point]]) -> list[object]:

@@ -37,6 +37,7 @@ class Point:
     tiles: int  # tiles read on pages
     seconds: float  # for everything but reading tiles
     accuracy: float  # of all images; those without a label count as predicted
+    patches_of_classes: np.ndarray  # (K,) of the patches, those that gave a label of this class
 
     def minutes(self, reading: float) -> float:
         return (self.seconds + reading * self.tiles) / 60
@@ -56,11 +57,13 @@ class Expert:
     seconds: float = 0.0
     typed: int = 0  # terms typed, because they have no key
     labels: np.ndarray = field(init=False)
+    patches_of_classes: np.ndarray = field(init=False)
     keys: list[int] = field(default_factory=list)
     chosen: int = -1  # the term that the key "e" gives
 
     def __post_init__(self):
         self.labels = np.full(len(self.truth), -1)
+        self.patches_of_classes = np.zeros(len(self.similar), np.int64)
 
     @classmethod
     def of(cls, X: np.ndarray, truth: np.ndarray, seed: int) -> "Expert":
@@ -71,7 +74,8 @@ class Expert:
     def point(self, final: np.ndarray) -> Point:
         """Return the state with these final labels (N,)."""
         accuracy = float((final == self.truth).mean())
-        return Point(self.patches, self.corrected, self.tiles, self.seconds, accuracy)
+        classes = self.patches_of_classes.copy()
+        return Point(self.patches, self.corrected, self.tiles, self.seconds, accuracy, classes)
 
     def decided(self, kind: int) -> int:
         """Return the class that the expert names: the true one unless the decision slips."""
@@ -83,6 +87,7 @@ class Expert:
         """Label one image that is shown alone: one key, or typing."""
         self._spend(1, SINGLE_SECONDS)
         self.labels[image] = self.decided(self.truth[image])
+        self.patches_of_classes[self.truth[image]] += 1
         self.corrected += 1
         self.use_term(int(self.labels[image]))
 
@@ -116,6 +121,7 @@ class Expert:
         acts = []
         for kind, tiles in patches_of(truth, odd, columns):
             meant = self.decided(kind)
+            self.patches_of_classes[kind] += 1
             self.use_term(meant)
             self._spend(1, PATCH_SECONDS + SWEEP_SECONDS * len(tiles))
             self.corrected += int(odd[tiles].sum())
@@ -134,7 +140,9 @@ class Expert:
         if counts.max() < PURE * len(shown):
             self._spend(1, END_SECONDS)
             return -1
-        named = self.decided(int(kinds[counts.argmax()]))
+        kind = int(kinds[counts.argmax()])
+        named = self.decided(kind)
+        self.patches_of_classes[kind] += 1
         self.use_term(named)
         self.end_page()
         return named
