@@ -77,8 +77,8 @@ def chosen_features(
 ) -> tuple[FeatureSet, Run | None]:
     """Return the feature set from which the classifier learns, and the run whose clusters it uses."""
     run = workspace.runs.get(run_id) if run_id is not None else workspace.runs.current()
-    name = features or (run.features if run else _only_features(workspace))
-    feature_set = workspace.features.open(name)
+    feature_set = workspace.features.open(features or _features_of(workspace, run, is_chosen=run_id is not None))
+    name = feature_set.name
     if feature_set.level != "image":
         raise fail(f"features {name}", "describes segments, not whole images", "choose a feature set of whole images")
     return feature_set, run
@@ -133,6 +133,14 @@ def _clusters(run: Run, ids: np.ndarray) -> np.ndarray:
     at = np.minimum(np.searchsorted(known, ids, sorter=order), len(known) - 1)
     position = order[at]
     return np.where(known[position] == ids, labels[position], labels.max(initial=-1) + 1)
+
+
+def _features_of(workspace: Workspace, run: Run | None, is_chosen: bool) -> str:
+    """The features of a run. The current run, which nobody chose for learning, may be one of segments: then others."""
+    if run is None:
+        return _only_features(workspace)
+    of_segments = run.features in workspace.features and workspace.features.open(run.features).level != "image"
+    return _only_features(workspace) if of_segments and not is_chosen else run.features
 
 
 def _only_features(workspace: Workspace) -> str:

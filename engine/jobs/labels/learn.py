@@ -18,7 +18,7 @@ from benthoscope.engine.labelling.memory.transfer import memory_facts
 from benthoscope.engine.labelling.page_choice.next_page import GROUPS, Unlabelled, next_pages
 from benthoscope.engine.labelling.people.known_reliability import label_likelihoods
 from benthoscope.engine.labelling.suggestions import Suggestions, SuggestionStore, suggested
-from benthoscope.engine.labelling.training_data import LearningData, labelled_rows, material
+from benthoscope.engine.labelling.training_data import LearningData, chosen_features, labelled_rows, material
 from benthoscope.engine.workspace import Workspace
 
 # sets of training data in memory, about 50 MB each for 100,000 images, because loading takes longer than training
@@ -111,13 +111,12 @@ def material_of(
 
 def material_key(workspace: Workspace, features: str | None = None, run: int | None = None) -> tuple:
     """Return what the training data depend on: (workspace, features, their hash, run, images, newest replacement)."""
-    chosen = workspace.runs.get(run) if run is not None else workspace.runs.current()
-    name = features or (chosen.features if chosen else None)
+    feature_set, chosen = chosen_features(workspace, features, run)
     replaced = workspace.library.replaced_images()
     return (
         workspace.identity.id,
-        name,
-        workspace.features.open(name).sidecar.data_hash if name else "",
+        feature_set.name,
+        feature_set.sidecar.data_hash,
         chosen.id if chosen else None,
         workspace.library.count_images(),
         max((moment for _, moment in replaced.values()), default=0.0),

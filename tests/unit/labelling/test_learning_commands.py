@@ -18,6 +18,8 @@ from benthoscope.engine.labelling.audits.bulk_audit import audit_frame, next_pag
 from benthoscope.engine.labelling.suggestions import SuggestionStore
 from benthoscope.engine.labelling.training_data import labelled_rows, material
 from benthoscope.engine.metrics import v_measure
+from benthoscope.engine.problems import BadInput
+from benthoscope.engine.workspace import NewRun
 from tests.reef_workspace import KINDS, copied
 
 pytestmark = pytest.mark.thorough
@@ -73,6 +75,23 @@ def test_training_suggests_the_rest_and_reports_its_accuracy(reef):
     run_now(made, "learn")
     assert len(SuggestionStore(made.folder).history()) == 2
     assert len(list((made.folder / "learning").glob("*/parts.json"))) == 1  # the older one is gone
+
+
+def test_a_later_run_of_segments_does_not_keep_the_model_from_learning(reef):
+    made, ids, *_ = reef
+    label_some(reef, 60)
+    with made.features.writer("segments", width=2, level="segment", extractor={}) as features:
+        rows = np.random.default_rng(0).standard_normal((2 * len(ids), 2))
+        features.append(ids, rows, counts=np.full(len(ids), 2))
+    run = made.runs.add(
+        NewRun("objects", "gmc-segments", "segments", {}, {}, {"clusters": 1}),
+        {"image_ids": np.repeat(ids, 2), "labels": np.zeros(2 * len(ids), np.int32)},
+    )
+    made.runs.choose(run.id)
+    assert material(made).features == "deep"
+    assert run_now(made, "learn").state == "done"
+    with pytest.raises(BadInput, match="describes segments"):
+        material(made, run_id=run.id)
 
 
 def test_nothing_is_accepted_before_random_images_prove_it(reef):
