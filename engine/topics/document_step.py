@@ -8,6 +8,7 @@ there are many atoms, all later sums run over the few that count for a descripto
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numba
@@ -19,6 +20,7 @@ from benthoscope.engine.topics.near_atoms import (
     NEGLIGIBLE,
     SPAN,
     NearAtoms,
+    WeightedAtoms,
     add_multiple,
     nearest_atoms,
     ownership,
@@ -50,6 +52,11 @@ class FrozenTopics:
     def of(cls, state: TopicState, n_nearest: int | None = None, rounds: int = ROUNDS) -> "FrozenTopics":
         coefficients = state.links @ state.clusters.coefficients()
         return cls(coefficients, state.atoms.expected_log, state.prior.alpha, state.prior.base, n_nearest, rounds)
+
+    @cached_property
+    def weighted_atoms(self) -> WeightedAtoms:
+        """The atoms in the form in which those near a descriptor are searched."""
+        return WeightedAtoms.of(self.coefficients, self.log_atoms.max(0))
 
     @property
     def most_rows(self) -> int:
@@ -183,16 +190,13 @@ class FewAtoms:
 
     @classmethod
     def of(cls, frozen: FrozenTopics, rows: np.ndarray, earlier: AtomLists | None = None) -> "FewAtoms":
-        best = frozen.log_atoms.max(0)
-        coefficients = frozen.coefficients.copy()
-        coefficients[:, 0] += best  # the first statistic is 1
-        coefficients = coefficients.astype(rows.dtype)
+        best, atoms = frozen.log_atoms.max(0), frozen.weighted_atoms.astype(rows.dtype)
         lists = None
         if frozen.n_nearest is None:
-            near = NearAtoms.all_that_count(rows, coefficients)
+            near = NearAtoms.all_that_count(rows, atoms)
         else:
-            lists = _lists(rows, coefficients, frozen.n_nearest, earlier)
-            near = NearAtoms.of_lists(rows, coefficients, lists)
+            lists = _lists(rows, atoms, frozen.n_nearest, earlier)
+            near = NearAtoms.of_lists(rows, atoms, lists)
         relative = np.exp(frozen.log_atoms - best)
         likelihood, shift, scaled = topic_likelihoods(
             near.starts, near.atoms, near.weighted, np.ascontiguousarray(relative.T), SPAN[rows.dtype.name]
@@ -213,11 +217,11 @@ class FewAtoms:
         return out
 
 
-def _lists(rows: np.ndarray, coefficients: np.ndarray, count: int, earlier: AtomLists | None) -> np.ndarray:
+def _lists(rows: np.ndarray, atoms: WeightedAtoms, count: int, earlier: AtomLists | None) -> np.ndarray:
     if earlier is None:
-        return nearest_atoms(rows, coefficients, count)
+        return nearest_atoms(rows, atoms, count)
     lists = earlier.atoms.copy()
-    nearest = nearest_atoms(rows[earlier.to_search], coefficients, count)
+    nearest = nearest_atoms(rows[earlier.to_search], atoms, count)
     lists[earlier.to_search] = -1
     lists[earlier.to_search, : nearest.shape[1]] = nearest
     return lists

@@ -14,8 +14,41 @@ import numpy as np
 CELLS_AT_ONCE = 4_000_000  # descriptors times atoms of a matrix product; bounds the memory of a worker
 SPAN = {"float32": 25.0, "float64": 100.0}  # atoms whose log likelihood is further below the best one do not count
 NEGLIGIBLE = 1e-13  # probability
-GROUP = 64  # atoms that are compared together
+STRIDE = 128  # columns of a product that are compared together
+SORTED_BY = 3  # columns by which equal coefficients are found
 FAST = {"reassoc", "contract", "nsz", "arcp"}  # of LLVM: sums in any order, so that they use vector instructions
+
+
+@dataclass(frozen=True)
+class WeightedAtoms:
+    """The coefficients of atoms with their largest log weights. Most atoms map to one cluster, and often several to the
+    same, so atoms with equal coefficients form a group that is searched once."""
+
+    coefficients: np.ndarray  # (K, F)
+    groups: np.ndarray  # (G, F) coefficients with the largest weight in the group
+    members: np.ndarray  # (K,) atoms, group by group
+    starts: np.ndarray  # (G + 1,)
+    behind: np.ndarray  # (K,) how far the log weight of each member is below the largest one of its group
+
+    @classmethod
+    def of(cls, coefficients: np.ndarray, log_weights: np.ndarray) -> "WeightedAtoms":
+        """Group atoms with coefficients (K, F), whose first column belongs to a statistic of 1."""
+        order = np.lexsort(coefficients[:, :SORTED_BY].T)
+        in_order, weights = coefficients[order], log_weights[order]
+        is_first = np.concatenate([[True], (in_order[1:] != in_order[:-1]).any(1)])
+        first = np.flatnonzero(is_first)
+        largest = np.maximum.reduceat(weights, first)
+        groups = in_order[first]
+        groups[:, 0] += largest
+        weighted = coefficients.copy()
+        weighted[:, 0] += log_weights
+        behind = largest[np.cumsum(is_first) - 1] - weights
+        return cls(weighted, groups, order.astype(np.int32), np.append(first, len(order)), behind)
+
+    def astype(self, dtype: np.dtype) -> "WeightedAtoms":
+        values = (each.astype(dtype, copy=False) for each in (self.coefficients, self.groups, self.behind))
+        coefficients, groups, behind = values
+        return WeightedAtoms(coefficients, groups, self.members, self.starts, behind)
 
 
 @dataclass(frozen=True)
@@ -28,26 +61,28 @@ class NearAtoms:
     weighted: np.ndarray
 
     @classmethod
-    def all_that_count(cls, rows: np.ndarray, coefficients: np.ndarray) -> "NearAtoms":
-        """rows (n, F) are the statistics of descriptors, coefficients (K, F) those of atoms, both C-contiguous."""
+    def all_that_count(cls, rows: np.ndarray, atoms: WeightedAtoms) -> "NearAtoms":
+        """rows (n, F) are the statistics of descriptors, C-contiguous and of the type of the atoms."""
         span = SPAN[rows.dtype.name]
-        parts = [_within(products, span) for _, products in _products(rows, coefficients)]
-        counts, atoms, weighted = (np.concatenate(each) for each in zip(*parts, strict=True))
-        return cls(np.concatenate([[0], np.cumsum(counts)]), atoms, weighted)
+        parts = [
+            _within(products, atoms.starts, atoms.members, atoms.behind, span)
+            for _, products in _products(rows, atoms.groups)
+        ]
+        counts, numbers, weighted = (np.concatenate(each) for each in zip(*parts, strict=True))
+        return cls(np.concatenate([[0], np.cumsum(counts)]), numbers, weighted)
 
     @classmethod
-    def of_lists(cls, rows: np.ndarray, coefficients: np.ndarray, lists: np.ndarray) -> "NearAtoms":
+    def of_lists(cls, rows: np.ndarray, atoms: WeightedAtoms, lists: np.ndarray) -> "NearAtoms":
         """Return the atoms of lists (n, M); negative entries are none."""
         starts = np.arange(len(rows) + 1) * lists.shape[1]
-        return cls(starts, lists.ravel(), _evaluated(rows, coefficients, lists).ravel())
+        return cls(starts, lists.ravel(), _evaluated(rows, atoms.coefficients, lists).ravel())
 
 
-def nearest_atoms(rows: np.ndarray, coefficients: np.ndarray, count: int) -> np.ndarray:
+def nearest_atoms(rows: np.ndarray, atoms: WeightedAtoms, count: int) -> np.ndarray:
     """Return the `count` most likely atoms of each descriptor (n, count), in no order."""
-    count = min(count, len(coefficients))
-    out = np.empty((len(rows), count), np.int32)
-    for at, products in _products(rows, coefficients):
-        _largest(products, out[at : at + len(products)])
+    out = np.empty((len(rows), min(count, len(atoms.members))), np.int32)
+    for at, products in _products(rows, atoms.groups):
+        _largest(products, atoms.starts, atoms.members, atoms.behind, out[at : at + len(products)])
     return out
 
 
@@ -95,59 +130,92 @@ class RememberedAtoms:
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def _highest(values, begin, end):
-    highest = values[begin]
-    for k in range(begin + 1, end):
-        highest = max(highest, values[k])
-    return highest
+def _tops(values, tops):
+    """Write the largest of values[s], values[s + S], values[s + 2 S] and so on into each of S entries."""
+    S = len(tops)
+    tops[:] = values[:S]
+    for begin in range(S, len(values), S):
+        part = values[begin : begin + S]  # a choice below, because max() is slower: it looks for NaN
+        for s in range(len(part)):
+            tops[s] = part[s] if part[s] > tops[s] else tops[s]
 
 
 @numba.njit(cache=True, nogil=True)
-def _within(products, span):
-    """Return, for each row, the number of entries at most `span` below its largest one; and their columns and values,
-    row by row."""
-    n, K = products.shape
-    groups = (K + GROUP - 1) // GROUP
-    tops, limits = np.empty((n, groups), products.dtype), np.empty(n, products.dtype)
-    counts = np.zeros(n, np.int64)
+def _within(products, starts, members, behind, span):
+    """Return, for each row, the number of atoms at most `span` below the largest one; and their numbers and values, row
+    by row. Columns of the products are groups of atoms."""
+    n, G = products.shape
+    tops = np.empty(min(G, STRIDE), products.dtype)
+    counts, at = np.zeros(n, np.int64), 0
+    atoms, values = np.empty(32 * n + len(members), np.int32), np.empty(32 * n + len(members), products.dtype)
     for i in range(n):
-        for g in range(groups):
-            tops[i, g] = _highest(products[i], g * GROUP, min(K, (g + 1) * GROUP))
-        limits[i] = _highest(tops[i], 0, groups) - span
-        for g in range(groups):
-            if tops[i, g] >= limits[i]:
-                for k in range(g * GROUP, min(K, (g + 1) * GROUP)):
-                    counts[i] += products[i, k] >= limits[i]
-    columns, values = np.empty(counts.sum(), np.int32), np.empty(counts.sum(), products.dtype)
-    at = 0
-    for i in range(n):
-        for g in range(groups):
-            if tops[i, g] >= limits[i]:
-                for k in range(g * GROUP, min(K, (g + 1) * GROUP)):
-                    if products[i, k] >= limits[i]:
-                        columns[at], values[at] = k, products[i, k]
+        if at + len(members) > len(atoms):
+            atoms, values = _longer(atoms, at), _longer(values, at)
+        row, before = products[i], at
+        _tops(row, tops)
+        limit = tops.max() - span
+        for s in range(len(tops)):
+            if tops[s] < limit:
+                continue
+            for g in range(s, G, len(tops)):
+                if row[g] < limit:
+                    continue
+                for member in range(starts[g], starts[g + 1]):
+                    if row[g] - behind[member] >= limit:
+                        atoms[at], values[at] = members[member], row[g] - behind[member]
                         at += 1
-    return counts, columns, values
+        counts[i] = at - before
+    return counts, atoms[:at].copy(), values[:at].copy()
 
 
 @numba.njit(cache=True, nogil=True)
-def _largest(products, out):
-    """Write the columns of the largest entries of each row into `out`. Among equal entries, the first ones count."""
-    n, K = products.shape
+def _longer(array, filled):
+    out = np.empty(2 * len(array), array.dtype)
+    out[:filled] = array[:filled]
+    return out
+
+
+@numba.njit(cache=True, nogil=True)
+def _largest(products, starts, members, behind, out):
+    """Write the atoms with the largest values in each row into `out`. Columns of the products are groups of atoms."""
+    n, G = products.shape
     M = out.shape[1]
     scores = np.empty(M, products.dtype)
+    tops = np.empty(min(G, max(M, STRIDE)), products.dtype)
     for i in range(n):
-        for k in range(M):
-            out[i, k], scores[k] = k, products[i, k]
-        worst = _lowest(scores)
-        for begin in range(M, K, GROUP):
-            end = min(K, begin + GROUP)
-            if _highest(products[i], begin, end) <= scores[worst]:
+        row, filled, worst = products[i], 0, 0
+        _tops(row, tops)
+        limit = _ranked(tops, scores)  # at least M groups reach it, so that lower ones cannot be among the largest
+        for s in range(len(tops)):
+            if tops[s] < limit:
                 continue
-            for k in range(begin, end):
-                if products[i, k] > scores[worst]:
-                    out[i, worst], scores[worst] = k, products[i, k]
-                    worst = _lowest(scores)
+            for g in range(s, G, len(tops)):
+                if row[g] < limit:
+                    continue
+                for member in range(starts[g], starts[g + 1]):
+                    value = row[g] - behind[member]
+                    if filled < M:
+                        out[i, filled], scores[filled] = members[member], value
+                        filled += 1
+                        worst = _lowest(scores) if filled == M else 0
+                    elif value > scores[worst]:
+                        out[i, worst], scores[worst] = members[member], value
+                        worst = _lowest(scores)
+
+
+@numba.njit(cache=True, nogil=True)
+def _ranked(values, largest):
+    """Return the smallest of the `len(largest)` largest values, or minus infinity if there are fewer."""
+    M = len(largest)
+    if len(values) < M:
+        return -np.inf
+    largest[:] = values[:M]
+    worst = _lowest(largest)
+    for s in range(M, len(values)):
+        if values[s] > largest[worst]:
+            largest[worst] = values[s]
+            worst = _lowest(largest)
+    return largest[worst]
 
 
 @numba.njit(cache=True, nogil=True)

@@ -117,11 +117,12 @@ class TopicState:
         log_mapping, links = normalised(log_mapping, LEAST_LOG)
         return replace(self, log_mapping=log_mapping, links=links)
 
-    def with_mapping_towards(self, likelihood: np.ndarray, rate: float) -> "TopicState":
-        """Return the state after a step of length `rate` to the best mapping for expected log likelihoods (K, C)."""
+    def with_mapping_towards(self, atom_moments: np.ndarray, rate: float) -> "TopicState":
+        """Return the state after a step of length `rate` to the best mapping for moments of atoms (K, F)."""
         log_mapping, links = towards(
-            self.log_mapping, likelihood, self.master.expected_log[0], self.prior.mapping_draws, rate, LEAST_LOG
-        )
+            self.log_mapping, atom_moments, self.clusters.coefficients(), self.master.expected_log[0],
+            self.prior.mapping_draws, rate, LEAST_LOG,
+        )  # fmt: skip
         return replace(self, log_mapping=log_mapping, links=links)
 
     def with_atoms(self, counts: np.ndarray) -> "TopicState":

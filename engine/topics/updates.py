@@ -19,8 +19,7 @@ def update_clusters(state: TopicState, statistics: DocumentStatistics, rate: flo
 
 
 def update_mapping(state: TopicState, statistics: DocumentStatistics, rate: float = 1.0) -> TopicState:
-    likelihood = statistics.atom_moments @ state.clusters.coefficients().T  # S of the note (K, C)
-    return state.with_mapping_towards(likelihood, rate)
+    return state.with_mapping_towards(statistics.atom_moments, rate)
 
 
 def update_atoms(state: TopicState, statistics: DocumentStatistics, rate: float = 1.0) -> TopicState:

@@ -233,9 +233,11 @@ def stochastic_inference(
 ) -> TopicFit:
     """Follow noisy natural gradients of random batches. The batches depend on the seed and the iteration only. A last
     step on all documents removes the noise of the last batches."""
-    state = stochastic_state(documents, state, rate, n_iter, seed, runtime, monitor, begin)
+    memory = _memory(documents, runtime)
+    state = stochastic_state(documents, state, rate, n_iter, seed, runtime, monitor, begin, memory)
     if rate.share < 1:
-        state = runtime.step(state, collect(documents, state, runtime, None, monitor))
+        remembered = None if memory is None else VisitedDocuments(memory, np.arange(len(documents)))
+        state = runtime.step(state, collect(documents, state, runtime, None, monitor, remembered))
         state = _pruned(state, None) if runtime.prune else state
     return final_fit(documents, state, runtime, monitor, False)
 
@@ -249,9 +251,10 @@ def stochastic_state(
     runtime: Runtime,
     monitor: Monitor,
     begin: int = 0,
+    memory: RememberedAtoms | None = None,
 ) -> TopicState:
     """Return the state of stochastic inference, without a last pass over all documents."""
-    memory = _memory(documents, runtime)
+    memory = _memory(documents, runtime) if memory is None else memory
     for iteration in range(begin, n_iter):
         state = stochastic_step(documents, state, rate, iteration, seed, runtime, monitor, memory)
         monitor.save_when_due(state, iteration + 1)

@@ -2,13 +2,15 @@
 
 import numpy as np
 import pytest
+from scipy.special import logsumexp
 
 from benthoscope.engine.compute import InOrder
 from benthoscope.engine.topics import document_step as steps
+from benthoscope.engine.topics import sparse_mapping
 from benthoscope.engine.topics.document_step import AllAtoms, FewAtoms, FrozenTopics
 from benthoscope.engine.topics.documents import as_documents
 from benthoscope.engine.topics.monitor import Monitor
-from benthoscope.engine.topics.near_atoms import NearAtoms, RememberedAtoms, nearest_atoms
+from benthoscope.engine.topics.near_atoms import NearAtoms, RememberedAtoms, WeightedAtoms, _within, nearest_atoms
 from benthoscope.engine.topics.sparse_mapping import normalised, towards
 from benthoscope.engine.topics.state import initial_state, topic_prior
 from benthoscope.engine.topics.updates import bound, global_step
@@ -55,17 +57,26 @@ def test_a_fit_with_many_atoms_equals_one_with_matrix_products(fitted, monkeypat
 
 def test_only_atoms_close_to_the_best_one_count():
     products = np.array([[0.0, -3.0, -200.0, -99.0], [-500.0, 1.0, 0.5, -400.0]])
-    near = NearAtoms.all_that_count(np.eye(2), products.T.copy())
-    assert np.split(near.atoms, near.starts[1:-1])[0].tolist() == [0, 1, 3]
-    assert np.split(near.atoms, near.starts[1:-1])[1].tolist() == [1, 2]
+    near = NearAtoms.all_that_count(np.eye(2), WeightedAtoms.of(products.T.copy(), np.zeros(4)))
+    first, second = np.split(near.atoms, near.starts[1:-1])
+    assert sorted(first) == [0, 1, 3] and sorted(second) == [1, 2]
 
 
 def test_the_nearest_atoms_are_the_most_likely_ones():
+    """Also when atoms share coefficients and differ in their weights only."""
     rng = np.random.default_rng(0)
-    rows, coefficients = rng.standard_normal((50, 6)), rng.standard_normal((300, 6))
-    expected = np.sort(np.argsort(-(rows @ coefficients.T), axis=1)[:, :9], axis=1)
-    np.testing.assert_array_equal(np.sort(nearest_atoms(rows, coefficients, 9), axis=1), expected)
-    assert nearest_atoms(rows, coefficients[:4], 9).shape == (50, 4)
+    rows, of_groups = rng.standard_normal((50, 6)), rng.standard_normal((300, 6))
+    rows[:, 0] = 1
+    coefficients, weights = of_groups[rng.integers(300, size=500)], rng.standard_normal(500)
+    atoms, products = WeightedAtoms.of(coefficients, weights), rows @ coefficients.T + weights
+    assert len(atoms.groups) < 300
+    expected = np.sort(np.argsort(-products, axis=1)[:, :9], axis=1)
+    np.testing.assert_array_equal(np.sort(nearest_atoms(rows, atoms, 9), axis=1), expected)
+    assert nearest_atoms(rows, WeightedAtoms.of(coefficients[:4], weights[:4]), 9).shape == (50, 4)
+    expected_within = np.flatnonzero(products[0] >= products[0].max() - 2)
+    counts, numbers, values = _within(rows[:1] @ atoms.groups.T, atoms.starts, atoms.members, atoms.behind, 2.0)
+    assert sorted(numbers) == expected_within.tolist() and counts.tolist() == [len(numbers)]
+    np.testing.assert_allclose(values, products[0, numbers])
 
 
 def test_documents_are_searched_ever_more_rarely_and_when_their_atoms_are_gone():
@@ -96,14 +107,19 @@ def test_remembered_atoms_end_close_to_all_atoms():
     assert bounds[1] == pytest.approx(bounds[0], rel=5e-3)
 
 
-def test_a_step_of_the_mapping_is_the_one_of_the_formula():
+@pytest.mark.parametrize("large", [1_000_000, 1])
+def test_a_step_of_the_mapping_is_the_one_of_the_formula(monkeypatch, large):
+    """Also when the product is computed in single precision first."""
+    monkeypatch.setattr(sparse_mapping, "LARGE", large)
     rng = np.random.default_rng(0)
     current, _ = normalised(rng.standard_normal((6, 4)), -800.0)
     np.testing.assert_allclose(np.exp(current).sum(1), 1)
-    likelihood, prior = 30 * rng.standard_normal((6, 4)), rng.standard_normal(4)
+    moments, coefficients = 1e5 * rng.standard_normal((6, 3)), rng.standard_normal((4, 3))
+    coefficients[1:] = coefficients[0] + 1e-4 * coefficients[1:]
+    likelihood, prior = moments @ coefficients.T, rng.standard_normal(4)
     for rate in (1.0, 0.25):
-        log_rows, links = towards(current, likelihood, prior, 2.0, rate, -800.0)
+        log_rows, links = towards(current, moments, coefficients, prior, 2.0, rate, -800.0)
         target = (1 - rate) * current + rate * (prior + likelihood / 2)
-        target -= np.log(np.exp(target).sum(1, keepdims=True))
-        np.testing.assert_allclose(log_rows, target, atol=1e-10)
+        target -= logsumexp(target, axis=1, keepdims=True)
+        np.testing.assert_allclose(log_rows, target, atol=1e-9)
         np.testing.assert_allclose(links.toarray(), np.exp(target), atol=1e-12)
