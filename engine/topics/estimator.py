@@ -28,7 +28,8 @@ from benthoscope.engine.topics.incremental import OF_INCREMENTS, Increment, Incr
 from benthoscope.engine.topics.monitor import Monitor, TimedSaves
 from benthoscope.engine.topics.sampling.gibbs import GibbsRule, GibbsSampler, run_chain
 from benthoscope.engine.topics.settings_checks import check_settings
-from benthoscope.engine.topics.state import TopicPrior, TopicState, initial_state, topic_prior
+from benthoscope.engine.topics.starts import random_start, spread_start
+from benthoscope.engine.topics.state import TopicPrior, TopicState, topic_prior
 from benthoscope.engine.topics.topic_estimator import TopicEstimator, known_classes, seed_of
 from benthoscope.engine.topics.updates import global_step, global_step_of_topics
 from benthoscope.engine.topics.variational import (
@@ -74,8 +75,11 @@ class InfiniteWordTopicModel(TopicEstimator):
         Whether all topics share one draw of the cluster of each atom.
     max_iter : int
         Passes over the images.
+    start : "spread", "random"
+        Distant clusters and topics of groups of similar images, or random ones, whose clusters and topics are more
+        often joined wrongly.
     n_init : int
-        Number of random starts; the one with the highest bound is used. Clusters hardly depend on the start, topics do.
+        Number of starts; the one with the highest bound is used.
     learning_rate, schedule, delay, forgetting
         Share of the images in a random batch, or, for the schedule "decreasing", the rate
         (iteration + delay) ** -forgetting.
@@ -128,6 +132,7 @@ class InfiniteWordTopicModel(TopicEstimator):
         tied_mapping: bool = True,
         last_stick: str = "free",
         document_start: str = "cold",
+        start: str = "spread",
         max_iter: int = 50,
         tol: float = 1e-6,
         n_init: int = 5,
@@ -150,6 +155,7 @@ class InfiniteWordTopicModel(TopicEstimator):
         self.alpha, self.topic_concentration, self.concentration = alpha, topic_concentration, concentration
         self.mean_strength, self.precision_strength = mean_strength, precision_strength
         self.tied_mapping, self.last_stick, self.document_start = tied_mapping, last_stick, document_start
+        self.start = start
         self.max_iter, self.tol, self.n_init = max_iter, tol, n_init
         self.learning_rate, self.schedule, self.delay, self.forgetting = learning_rate, schedule, delay, forgetting
         self.iterations_alone, self.iterations_together = iterations_alone, iterations_together
@@ -218,7 +224,7 @@ class InfiniteWordTopicModel(TopicEstimator):
             raise fail("descriptors", "there are no new descriptors", "give at least one image with descriptors")
         seed = seed_of(self.random_state) + 1 + self._increments
         most = max(FEWEST_NEW, 2 * self.n_clusters_)
-        start = self._start(new, self.state_.prior, np.random.default_rng([seed, 2]), most)
+        start = self._start(new, self.state_.prior, np.random.default_rng([seed, 2]), on_step, most)
         rule = IncrementRule(OF_INCREMENTS, self.iterations_alone, self.iterations_together, extend)
         monitor = Monitor(on_step, checkpoint or NoCheckpoint(), extend * rule.alone + rule.together)
         monitor.marks = self._identity_of(new)
@@ -264,7 +270,7 @@ class InfiniteWordTopicModel(TopicEstimator):
             if self.n_init > 1:
                 monitor.stage = f"start {number + 1} of {self.n_init}: "
             monitor.marks = {**identity, "start": number, **({} if best is None else _marks(*best))}
-            state, begin = self._start(documents, prior, np.random.default_rng([seed, 3, number])), 0
+            state, begin = self._start(documents, prior, np.random.default_rng([seed, 3, number]), on_step), 0
             if saved is not None:
                 state, begin = TopicState.from_arrays(saved), int(saved["iteration"])
                 monitor.restore(saved)
@@ -314,15 +320,20 @@ class InfiniteWordTopicModel(TopicEstimator):
         return truncation(documents) if self.n_clusters is None else min(int(self.n_clusters), documents.n_rows)
 
     def _start(
-        self, documents: Documents, prior: TopicPrior, rng: np.random.Generator, most: int | None = None
+        self,
+        documents: Documents,
+        prior: TopicPrior,
+        rng: np.random.Generator,
+        on_step: OnStep,
+        most: int | None = None,
     ) -> TopicState:
-        """Return a random start with at most `most` clusters."""
+        """Return a start with at most `most` clusters."""
         C = self._truncation(documents)
         C = C if most is None else min(C, most)
-        centres = np.unique(documents.random_rows(C, rng), axis=0)
-        centres = rng.permutation(centres)
         per_cluster = 2 if self.n_atoms is None else max(1, round(self.n_atoms / C))
-        return initial_state(prior, centres, rng, per_cluster)
+        if self.start == "random":
+            return random_start(documents, prior, C, rng, per_cluster)
+        return spread_start(documents, prior, C, rng, per_cluster, on_step)
 
     def _check_limits(self, documents: Documents) -> None:
         if self.n_clusters is not None and self.n_clusters > documents.n_rows:

@@ -12,6 +12,7 @@ POSITIVE_OR_NONE = ("alpha", "precision_strength", "n_clusters", "n_atoms", "n_n
 CHOICES = {
     "inference": ("vi", "svi", "incremental", "gibbs"),
     "document_start": ("cold", "warm"),
+    "start": ("spread", "random"),
     "schedule": ("constant", "decreasing"),
     "last_stick": ("free", "fixed"),
 }

@@ -97,7 +97,7 @@ def restored_vocabulary(arrays: dict[str, np.ndarray]) -> VisualVocabulary:
 def k_means_words(X: np.ndarray, n_words: int, seed: int, on_step: OnStep = ignore) -> Centres:
     """Return words by Lloyd's algorithm from k-means++ centres. It reports often, so that it can be cancelled."""
     X, rng = np.asarray(X, float), np.random.default_rng(seed)
-    centres = _spread_rows(X, n_words, rng, on_step)
+    centres = distant_rows(X, n_words, rng, on_step)
     for iteration in range(LLOYD_ITERATIONS):
         means, far = _means_of_nearest(X, centres, on_step, iteration)
         if far <= LLOYD_TOLERANCE * float(X.var(0).sum()):
@@ -106,7 +106,7 @@ def k_means_words(X: np.ndarray, n_words: int, seed: int, on_step: OnStep = igno
     return Centres(centres)
 
 
-def _spread_rows(X: np.ndarray, count: int, rng: np.random.Generator, on_step: OnStep) -> np.ndarray:
+def distant_rows(X: np.ndarray, count: int, rng: np.random.Generator, on_step: OnStep) -> np.ndarray:
     """Return distinct rows, each the best of a few drawn by their squared distance to the others (k-means++): fewer
     than `count` if X has fewer distinct rows."""
     trials, squares = 2 + int(np.log(count)), (X**2).sum(1)

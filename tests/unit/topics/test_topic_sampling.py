@@ -120,7 +120,7 @@ def test_new_clusters_appear_where_variational_inference_only_removes():
 
 def test_the_number_of_drawn_clusters_has_its_expectation():
     """One topic that opens a table for each descriptor draws clusters like a Chinese restaurant."""
-    rng, gamma, N, draws = np.random.default_rng(0), 5.0, 200, 300
+    rng, gamma, N, draws = np.random.default_rng(0), 5.0, 1000, 60
     base = SphericalGaussian.prior(np.zeros(1), 1.0)
     settings = {"concentration": gamma, "topic_concentration": 1e9}
     counts = [draw_corpus(1, N, np.ones(1), base, rng, **settings).clusters.max() + 1 for _ in range(draws)]
