@@ -120,8 +120,11 @@ def run_job(
     resume: int | None = None,
 ) -> Mapping[str, Any]:
     """Run a job with a progress bar and return its result. Ctrl-C cancels it; the same command resumes it."""
-    from benthoscope.engine.jobs import run_now
+    from benthoscope.engine.jobs import JobQueue, run_now
 
+    if resume is None and (stopped := JobQueue(workspace).stopped(kind, parameters)) is not None:
+        resume = stopped.id
+        typer.secho(f"Resuming job {resume}, which stopped before its end.", fg="yellow", err=True)
     with _bar(quiet=as_json) as watch:
         try:
             job = run_now(workspace, kind, parameters, title=title, watch=watch, resume=resume)

@@ -172,6 +172,18 @@ class JobQueue:
         self._catalogue.execute(update(job).where(job.c.id == job_id).values(**values))
         return self.get(job_id)
 
+    def stopped(self, kind: str, parameters: Mapping[str, Any]) -> Job | None:
+        """Queue the newest job of a kind again if it has these parameters, and was cancelled or lost its process after
+        a checkpoint. None if there is no such job."""
+        self.requeue_orphans()
+        query = select(job).where(job.c.kind == kind).order_by(job.c.id.desc()).limit(1)
+        newest = [_job(row) for row in self._catalogue.all(query)]
+        if not newest or dict(newest[0].parameters) != json.loads(json.dumps(dict(parameters))):
+            return None
+        if newest[0].state not in ("queued", "cancelled") or not self._checkpoint(newest[0].id).exists():
+            return None
+        return self.retry(newest[0].id) if newest[0].finished else newest[0]
+
     def folder(self, job_id: int) -> Path:
         """Return the folder of the job's log, checkpoint and scratch files."""
         path = self._folder / str(job_id)
@@ -240,9 +252,12 @@ class JobQueue:
         query = select(job.c.id).where(job.c.cancel_requested, job.c.state == "running")
         return {row.id for row in self._catalogue.all(query)}
 
+    def _checkpoint(self, job_id: int) -> Path:
+        return self.folder(job_id) / "checkpoint.json"
+
     def _got_further(self, orphan: Job) -> bool:
         """Return whether its last attempt saved a checkpoint."""
-        checkpoint = self.folder(orphan.id) / "checkpoint.json"
+        checkpoint = self._checkpoint(orphan.id)
         return checkpoint.exists() and checkpoint.stat().st_mtime >= (orphan.started_at or 0)
 
     def _is_abandoned(self, job: Job) -> bool:

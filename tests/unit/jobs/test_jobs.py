@@ -120,6 +120,30 @@ def test_a_watcher_can_stop_the_job_by_raising(workspace, queue):
     assert queue.all()[0].state == "cancelled"
 
 
+def test_the_same_command_resumes_a_stopped_job_that_has_a_checkpoint(workspace, queue):
+    steps = {"steps": 1000, "pause": 0.02}
+
+    class Stop(Exception):
+        pass
+
+    def watch(job):
+        if job.done >= 3:
+            raise Stop
+
+    with pytest.raises(Stop):
+        run_now(workspace, "count", steps, watch=watch)
+    stopped = queue.all()[0]
+    assert stopped.state == "cancelled"
+    assert queue.stopped("count", {**steps, "steps": 999}) is None
+    assert queue.stopped("count-lightly", steps) is None
+    assert queue.stopped("count", steps).id == stopped.id and queue.get(stopped.id).state == "queued"
+    assert queue.stopped("count", steps).id == stopped.id  # also one that waits because its process died
+    (queue.folder(stopped.id) / "checkpoint.json").unlink()
+    assert queue.stopped("count", steps) is None
+    run_now(workspace, "count", {"steps": 2})
+    assert queue.stopped("count", {"steps": 2}) is None  # it ended
+
+
 @pytest.mark.parametrize(
     "kind, line",
     [
