@@ -105,5 +105,6 @@ PARTS: dict[str, Callable[[], Iterable[Table]]] = {
     "sets": topics_sets.tables,
     **{name: partial(topics_sets.tables, name) for name in topics_sets.REAL},
     "accepted": topics_acceptance.tables,
+    "starts": topics_acceptance.starts,
     "known": lambda: [_accuracy()],
 }

@@ -7,22 +7,64 @@ import numpy as np
 
 from benthoscope.engine.compute import InOrder
 from benthoscope.engine.topics import ActiveRule, HistogramIntersectionSVM, VisualLDA, active_learning
+from benthoscope.engine.topics.gibbs import GibbsRule, run_chain
 from benthoscope.engine.topics.updates import bound, global_step
 from benthoscope.engine.topics.variational import Runtime, collect
 from tests.acceptance.test_topic_classes import accuracy, few_of_each, svi
-from tests.acceptance.test_topics import start
+from tests.acceptance.test_topics import (
+    RING,
+    as_a_user_fits,
+    drawn_stochastically,
+    has_the_right_topics,
+    start,
+)
 from tests.benchmarks.measure import Table
 from tests.topic_corpora import pairs, ring
-from tests.unit.topics.test_topic_sampling import largest_geweke_score
+from tests.unit.topics.test_topic_sampling import chain, largest_geweke_score
 
 VOCABULARIES = (5, 10, 20, 40, 80, 160)
 
 
+COLUMNS = ["test", "size", "figure", "required"]
+
+
 def tables() -> Iterator[Table]:
-    columns = ["test", "size", "figure", "required"]
-    yield Table(
-        "Acceptance at full size", columns, [_geweke(), _cold_starts(), *_words(), *_fixed_topics(), *_growing()]
-    )
+    rows = [_geweke(), _new_clusters(), _cold_starts(), *_words(), *_fixed_topics(), *_growing()]
+    yield Table("Acceptance at full size", COLUMNS, rows)
+
+
+def starts(fits: int = 5) -> Iterator[Table]:
+    """Single fits of the ring with the default start, for several truncations and batches."""
+    rows, by_limit = [], {C: [as_a_user_fits(seed, C) for seed in range(fits)] for C in (12, 20, 30, 60)}
+    bounds = {C: [fitted.fit.bound for fitted in each] for C, each in by_limit.items()}
+    reference = max(bounds[30])
+    for C, each in by_limit.items():
+        assert all(fitted.in_use[-1] == 8 and has_the_right_topics(fitted) for fitted in each)
+        far = max(abs(bound / reference - 1) for bound in bounds[C])
+        assert far < 0.005
+        lowest = min(fitted.rand for fitted in each)
+        figure = f"8 clusters, right topics, adjusted Rand {lowest:.3f} or more, bound within {far:.2%}"
+        rows.append(["V3, V6, V9", f"at most {C} clusters, {fits} fits", figure, "6 to 8 clusters, within 0.5 %"])
+    for share in (0.05, 0.1, 0.25, 0.5):
+        each = [drawn_stochastically(RING, seed, share, 50, 4, 30, 32.0, spread=True) for seed in range(fits)]
+        lowest = min(fitted.rand for fitted in each)
+        assert lowest >= 0.97
+        in_use = sorted({fitted.fit.state.clusters_in_use for fitted in each})
+        figure = f"adjusted Rand {lowest:.3f} or more, clusters {in_use}"
+        rows.append(["S5", f"batches of {share:.0%}, {fits} fits", figure, "at least 0.97"])
+    yield Table("Eight known clusters, four topics: single fits with the default start", COLUMNS, rows)
+
+
+def _new_clusters() -> list[str]:
+    grown = []
+    for seed in range(3):
+        sampler = chain(seed, None, corpus=ring(60, 50, seed=4), concentrations=(1.0, 1.0))
+        sampler.advance()
+        first = sampler.n_clusters
+        run_chain(sampler, GibbsRule(149, burn_in=1000))
+        grown.append(f"{first} to {sampler.n_clusters}")
+        assert sampler.n_clusters > first
+    return ["G4", "150 sweeps, 3 seeds", f"clusters {', '.join(grown)}", "more at the end"]
 
 
 def _geweke() -> list[str]:
@@ -62,7 +104,12 @@ def _words() -> Iterator[list[str]]:
 
 
 def _fixed_topics(runs: int = 20) -> Iterator[list[str]]:
-    known = pairs(concentration=12.0)
+    yield _of_concentration(4.0, runs)[0]
+    yield from _of_concentration(12.0, runs)
+
+
+def _of_concentration(concentration: float, runs: int) -> list[list[str]]:
+    known = pairs(concentration=concentration)
     everything = known.corpus.subset(known.pool)
     model = svi(0, n_init=3).fit(everything.X, everything.image)
     gaps = []
@@ -73,9 +120,12 @@ def _fixed_topics(runs: int = 20) -> Iterator[list[str]]:
         gaps.append(_gap(known, model, seed, ActiveRule(10, 7, grows=False), run)[0][1:])
     means, by_round = np.mean(gaps, axis=1), np.mean(gaps, axis=0)
     assert means.mean() > 0 and (means > 0).mean() >= 0.65
-    yield ["A1", f"{runs} runs", f"{means.mean():+.3f}, {(means > 0).mean():.0%} positive", "above 0, 65 % positive"]
-    assert by_round.argmax() < len(by_round) - 1
-    yield ["A2", f"{runs} runs", f"peak in round {by_round.argmax() + 1}", "before the last of 7"]
+    size = f"concentration {concentration:g}, {runs} runs"
+    rows = [["A1", size, f"{means.mean():+.3f}, {(means > 0).mean():.0%} positive", "above 0, 65 % positive"]]
+    if concentration > 4:
+        assert by_round.argmax() < len(by_round) - 1
+        rows.append(["A2", size, f"peak in round {by_round.argmax() + 1}", "before the last of 7"])
+    return rows
 
 
 def _growing(runs: int = 12) -> Iterator[list[str]]:
