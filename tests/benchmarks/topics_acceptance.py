@@ -16,6 +16,7 @@ from tests.acceptance.test_topics import (
     as_a_user_fits,
     drawn_stochastically,
     has_the_right_topics,
+    of_the_ring,
     start,
 )
 from tests.benchmarks.measure import Table
@@ -52,6 +53,10 @@ def starts(fits: int = 5) -> Iterator[Table]:
         in_use = sorted({fitted.fit.state.clusters_in_use for fitted in each})
         figure = f"adjusted Rand {lowest:.3f} or more, clusters {in_use}"
         rows.append(["S5", f"batches of {share:.0%}, {fits} fits", figure, "at least 0.97"])
+    for C in (12, 30):
+        random = [of_the_ring(seed, C) for seed in range(2 * fits)]
+        right = sum(each.in_use[-1] == 8 and has_the_right_topics(each) for each in random)
+        rows.append(["", f"random start, at most {C} clusters", f"right in {right} of {len(random)} fits", ""])
     yield Table("Eight known clusters, four topics: single fits with the default start", COLUMNS, rows)
 
 
