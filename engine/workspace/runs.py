@@ -22,6 +22,7 @@ from benthoscope.engine.workspace.storage.files import load_array, load_parts, s
 LEVELS = ("coarser", "usual", "finer")  # levels of one clustering, from few wide clusters to many narrow ones
 USUAL = "usual"
 LONGEST_NAME = 60  # letters of the name of a cluster; longer ones do not fit on a card
+EDITED = "edited"  # level of the named clusters that cluster edits added to those of the run
 
 
 @dataclass(frozen=True)
@@ -211,12 +212,25 @@ class RunStore:
         return [NewCluster(row.number, row.size, row.level, row.summary) for row in self._catalogue.all(query)]
 
     def cluster_names(self, run_id: int, level: str = "image") -> dict[int, str]:
-        """Return the names that people gave to clusters, by cluster number."""
+        """Return the names that people gave to clusters, by cluster number. Those of images include the clusters that
+        were split off from a cluster of the run."""
+        added = self.clusters(run_id, EDITED) if level == "image" else []
         return {
             each.number: str(each.summary["name"])
-            for each in self.clusters(run_id, level)
+            for each in [*self.clusters(run_id, level), *added]
             if each.summary and each.summary.get("name")
         }
+
+    def name_split_cluster(self, run_id: int, number: int, size: int, name: str) -> None:
+        """Name a cluster of images that a cluster edit split off from a cluster of the run."""
+        row = _cluster_row(run_id, NewCluster(number, size, EDITED, {"name": name.strip()}))
+        same = (cluster.c.run_id == run_id) & (cluster.c.level == EDITED) & (cluster.c.number == number)
+
+        def store(connection):
+            connection.execute(delete(cluster).where(same))
+            connection.execute(insert(cluster).values(row))
+
+        self._catalogue.write(store)
 
     def rename_cluster(self, run_id: int, number: int, name: str, level: str = "image") -> str:
         """Name a cluster; an empty name removes it. Returns the earlier name."""

@@ -105,7 +105,7 @@ def _trace(job: JobContext, workspace: Workspace, dive: LiveDive) -> Trace:
 
 def _apply_names(workspace: Workspace, run: Run, edited: EditedClusters, number_of: Mapping[str, int]) -> None:
     """Give the clusters of the run the names that people gave them. `number_of` has their numbers in the run. The
-    halves of a split have no number, so they get no name."""
+    halves of a split get theirs when they are split off."""
     for key, name in edited.names.items():
         if key in number_of:
             workspace.runs.rename_cluster(run.id, number_of[key], name[:LONGEST_NAME])
@@ -129,8 +129,12 @@ def _apply_edits(
         members = np.sort(edited.members(key))
         arranged = current_arrangement(workspace, run)
         if key not in number_of:  # a half of a split
-            if not _is_part(arranged, members, list(number_of.values())):
-                split(workspace.labels, person, arranged, members)
+            number = _number_of_part(arranged, members, list(number_of.values()))
+            if number is None:
+                number = split(workspace.labels, person, arranged, members)
+            if key in edited.names:
+                name = edited.names[key][:LONGEST_NAME]
+                workspace.runs.name_split_cluster(run.id, number, len(members), name)
             continue
         for other in np.unique(learned.clusters[np.isin(learned.image_ids, members)]):
             joined = number_of[str(int(other))]
@@ -140,7 +144,10 @@ def _apply_edits(
                 arranged = current_arrangement(workspace, run)
 
 
-def _is_part(arranged: Arrangement, images: np.ndarray, clusters: Sequence[int]) -> bool:
-    """Return whether these images are all images of one cluster that is none of these `clusters`."""
+def _number_of_part(arranged: Arrangement, images: np.ndarray, clusters: Sequence[int]) -> int | None:
+    """Return the number of the cluster that has exactly these images and is none of these `clusters`; None if there is
+    no such cluster."""
     numbers = np.unique(arranged.clusters[np.isin(arranged.images, images)])
-    return len(numbers) == 1 and numbers[0] not in clusters and np.array_equal(arranged.members(numbers[0]), images)
+    if len(numbers) != 1 or numbers[0] in clusters or not np.array_equal(arranged.members(numbers[0]), images):
+        return None
+    return int(numbers[0])

@@ -454,16 +454,19 @@ def test_merge_split_and_name_change_the_view_and_can_be_undone(workspace, tmp_p
     with pytest.raises(BadInput, match="there is no '7'"):
         name_cluster(workspace, dive, ann, "7", "sand")
     name_cluster(workspace, dive, ann, "1", "kelp" + 60 * "!")
+    name_cluster(workspace, dive, ann, "0.2", "bright sand")
     write_images(tmp_path / "camera", 12, first=24, kinds=(0, 1))
     assert watch_to_the_end(workspace, dive).state == "done"
     dive = workspace.live.get(dive.id)
     later = clusters_now(workspace, dive)
     assert set(before.members("1").tolist()) <= set(later.members("1").tolist())
-    [(number, name)] = workspace.runs.cluster_names(dive.run_id).items()
+    [(number, name), (half, name_of_half)] = workspace.runs.cluster_names(dive.run_id).items()
     run = workspace.runs.get(dive.run_id)
     assert name == "kelp" + 56 * "!"
     in_run = run.array("image_ids")[run.array("labels") == number]
     assert set(in_run.tolist()) == set(later.members("1").tolist())
     arranged = current_arrangement(workspace, run)
+    assert name_of_half == "bright sand"
+    assert arranged.members(half).tolist() == sorted(later.members("0.2").tolist())
     shown = {frozenset(later.members(key).tolist()) for key in later.keys}
     assert {frozenset(arranged.members(cluster).tolist()) for cluster in arranged.sizes()} == shown
