@@ -311,6 +311,19 @@ def test_names_of_clusters_follow_the_labels_of_their_rows(model):
     assert list(cluster_names(model, inside, ["kelp", "sand"]).mixed_units) == [clump]
 
 
+def test_kinds_without_any_label_are_clusters_without_a_name():
+    """OE6: a label may come with any image, and no image needs one."""
+    rng = np.random.default_rng(3)
+    centres, kinds = 12 * rng.normal(size=(4, 3)), rng.integers(0, 4, 600)
+    rows = centres[kinds] + rng.normal(size=(600, 3))
+    model = MemoryBoundedVDP(memory=60, epoch=100).partial_fit(rows)
+    labelled = rng.permutation(np.flatnonzero(kinds < 2))[:40]
+    named = cluster_names(model, labelled, np.array(["sand", "kelp"])[kinds[labelled]])
+    name_of_kind = [named.names[k] for k in model.predict(centres)]
+    assert model.n_clusters_ == 4 and name_of_kind == ["sand", "kelp", None, None]
+    assert (named.labelled[model.predict(centres[2:])] == 0).all()
+
+
 def test_labels_are_asked_for_large_units_of_unnamed_clusters(model):
     row = int(np.flatnonzero(model.units_of() == model.unit_sizes_.argmax())[0])
     units = units_to_label(model, [row], ["kelp"], 5)
