@@ -1,13 +1,14 @@
 """The list of jobs as plain values, and estimates of the time of describing and clustering."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from benthoscope.app.session.app_state import AppState
 from benthoscope.app.session.cache import FEATURES, IMAGES, JOBS, RUNS
 from benthoscope.engine.jobs import Job
 from benthoscope.engine.jobs.cluster.inputs import supported
-from benthoscope.engine.jobs.cluster.model_catalog import SEGMENT_MODELS, USUAL_MODEL
+from benthoscope.engine.jobs.cluster.model_catalog import SEGMENT_MODELS, STREAM_MODELS, USUAL_MODEL, model_named
 from benthoscope.engine.jobs.durations import Estimate, estimate, image_work, row_work
 from benthoscope.engine.workspace.database.plain_values import storable
 
@@ -100,10 +101,17 @@ def describing_time(app: AppState, words: Sequence[str], images: int) -> Estimat
     return sum(each[1:], each[0])
 
 
-def clustering_time(model: str, rows: int, width: int) -> Estimate:
-    """Time of one run. Models of whole images use only as many dimensions as the number of images supports."""
+def clustering_time(
+    model: str, rows: int, width: int, parameters: Mapping[str, Any] = MappingProxyType({})
+) -> Estimate:
+    """Time of one run. Models of whole images use only as many dimensions as the number of images supports. The time of
+    models in bounded memory depends on the parameters of their rounds."""
     used_width = width if model in SEGMENT_MODELS else min(width, supported(rows))
-    return estimate("cluster", model, row_work(rows, used_width))
+    if model not in STREAM_MODELS:
+        return estimate("cluster", model, row_work(rows, used_width))
+    from benthoscope.engine.streaming import round_work  # slow to import
+
+    return estimate("cluster in rounds", model, round_work(model_named(model)(**parameters), used_width, rows))
 
 
 def starting_time(app: AppState, images: int, word: str) -> Estimate:

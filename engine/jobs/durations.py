@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from math import isnan, nan
 from pathlib import Path
 
 from benthoscope.engine.progress import format_duration
@@ -24,8 +25,15 @@ LEAST_SECONDS = 1.0  # shorter jobs measure the start of the program, not the wo
 BEST_DAY, WORST_DAY = 0.6, 1.7
 # Growth of time with size: from below linear to quadratic. Measured exponents from 240 to 1,501 images: import 0.5,
 # features 0.8, cluster 0.45.
-GROWTH = {"import": (0.4, 1.05), "features": (0.7, 1.05), "cluster": (0.3, 1.1), "extend topics": (0.3, 1.1)}
-# Seconds for one unit of work on one core of an ordinary laptop, see `image_work` and `row_work`.
+GROWTH = {
+    "import": (0.4, 1.05),
+    "features": (0.7, 1.05),
+    "cluster": (0.3, 1.1),
+    "cluster in rounds": (0.8, 1.2),
+    "extend topics": (0.3, 1.1),
+}
+# Seconds for one unit of work on one core of an ordinary laptop, see `image_work` and `row_work`. Clustering in rounds
+# is not in it: its time depends most on the number of clusters, so it is unknown until it was measured.
 ROUGH = {
     ("import", ""): 0.012,
     ("features", "deep"): 0.03,
@@ -35,7 +43,6 @@ ROUGH = {
     ("features", "colour"): 0.012,
     ("features", "mean"): 0.006,
     ("cluster", ""): 3e-6,
-    ("cluster", "mbvdp"): 4e-7,
     ("extend topics", ""): 2e-6,
 }
 ROUGH_LOW, ROUGH_HIGH = 1 / 3, 5.0
@@ -56,7 +63,8 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Estimate:
-    """Seconds from `low` to `high`. `measured` is False if this machine has not finished such a job yet."""
+    """Seconds from `low` to `high`; both are NaN if nobody can tell. `measured` is False if this machine has not finished
+    such a job yet."""
 
     low: float
     high: float
@@ -69,6 +77,8 @@ class Estimate:
         return Estimate(self.low * factor, self.high * factor, self.measured)
 
     def __str__(self) -> str:
+        if isnan(self.low):
+            return "not known yet (this machine has not done it; the job shows the time left after its first rounds)"
         span = format_range(self.low, self.high)
         return span if self.measured else f"{span} (a rough guess: this machine has not done it yet)"
 
@@ -163,7 +173,10 @@ def _scaled(measurement: Measurement, amount: float) -> tuple[float, float]:
 
 
 def _rough_guess(kind: str, variant: str, amount: float) -> Estimate:
-    """Estimate from the speed of an ordinary laptop, with a range wide enough for other machines."""
+    """Estimate from the speed of an ordinary laptop, with a range wide enough for other machines. NaN if the speed of one
+    machine tells nothing about another."""
+    if kind not in {known_kind for known_kind, _ in ROUGH}:
+        return Estimate(nan, nan, False)
     words = variant.split("+") if kind == "features" else [variant if (kind, variant) in ROUGH else ""]
     seconds = sum(ROUGH.get((kind, word), ROUGH["features", "segments"]) for word in words) * amount
     seconds = SLOW_START + (seconds if kind == "cluster" else seconds / (os.cpu_count() or 1))

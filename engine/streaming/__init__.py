@@ -10,7 +10,7 @@ from benthoscope.engine.streaming.cluster_labels import ClusterNames, cluster_na
 from benthoscope.engine.streaming.identity import ClusterEvent
 from benthoscope.engine.streaming.memory_bounded_topics import MemoryBoundedTopicModel, SegmentedDocuments
 from benthoscope.engine.streaming.memory_bounded_vdp import MemoryBoundedVDP
-from benthoscope.engine.streaming.memory_need import MemoryNeed, memory_need
+from benthoscope.engine.streaming.memory_need import MemoryNeed, memory_need, round_work
 from benthoscope.engine.streaming.snapshot import Novelty, StreamSnapshot
 from benthoscope.engine.streaming.stream_estimator import BudgetWarning, RowSource
 
@@ -27,5 +27,6 @@ __all__ = [
     "StreamSnapshot",
     "cluster_names",
     "memory_need",
+    "round_work",
     "units_to_label",
 ]

@@ -1,4 +1,4 @@
-"""The bytes that a stream takes, from the settings alone."""
+"""The bytes and the work that a stream takes, from the settings alone."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +9,7 @@ from benthoscope.engine.streaming.units import CACHED
 NUMBER = 8  # bytes of a stored number
 COPIES = 4  # of the rows of a round, while they are gathered
 UNITS_A_PART = 2  # parts are half full on average
+OFTEN = 20  # a unit of a round is read about this many times more often than a row that is gathered or assigned
 
 
 @dataclass(frozen=True)
@@ -41,3 +42,15 @@ def memory_need(model: Any, n_features: int, rows: int | None = None) -> MemoryN
     new = (1 if together == 1 else COPIES) * largest * n_features
     working = budget + new + 3 * clusters * units + 4 * clusters * n_features**2 + 2 * statistics
     return MemoryNeed(0 if rows is None else len(rounds), largest, clumps, NUMBER * budget, NUMBER * working)
+
+
+def round_work(model: Any, n_features: int, rows: int) -> float:
+    """Return the work of one fit to this many rows, of which each enters one round: the statistics that its rounds read.
+
+    The time of two fits on one machine has about the ratio of their work, also if one of them gathers similar rows.
+    """
+    units, seen = 0.0, 0
+    for count in rounds_of(model, rows):
+        units += model.memory / 2 + count / rows_together(model, seen, rows) + count / OFTEN
+        seen += count
+    return units * values_per_clump(model.observation, n_features)

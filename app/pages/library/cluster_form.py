@@ -287,7 +287,7 @@ def _cost(app: AppState, values: Values) -> str:
     model, runs, lacking = _model(values), max(len(widths_of(values["sweep"])), 1), _lacking(app, values)
     rows, width, unit = _size(app, values)
     scored = 2 if _aside(model, values, runs) else 1
-    total_time = clustering_time(model, rows, width).times(runs * scored)
+    total_time = clustering_time(model, rows, width, _parameters_in_rounds(model, values)).times(runs * scored)
     first = ""
     if lacking:
         describing = describing_time(app, lacking, len(app.columns))
@@ -299,6 +299,10 @@ def _cost(app: AppState, values: Values) -> str:
         f"{several}. {memory} You can cancel the job; clusters found so far are stored."
     )
     return line[0].upper() + line[1:]
+
+
+def _parameters_in_rounds(model: str, values: Values) -> dict[str, Any]:
+    return _extra(model, values) if model in STREAM_MODELS else {}
 
 
 def _memory(model: str, values: Values, rows: int, width: int) -> str:

@@ -24,7 +24,7 @@ from benthoscope.engine.jobs.durations import record, row_work
 from benthoscope.engine.mixtures import BayesianMixture
 from benthoscope.engine.problems import fail
 from benthoscope.engine.progress import Cancelled
-from benthoscope.engine.streaming import BudgetWarning
+from benthoscope.engine.streaming import BudgetWarning, round_work
 from benthoscope.engine.workspace import Run, Workspace
 from benthoscope.engine.workspace.runs import counted_clusters, counted_shares
 
@@ -93,8 +93,16 @@ def cluster(
     with computing_on(scheduler) as compute:
         run, added = _fitted_run(job, workspace, rows, request, compute, levels)
     if not resumed and not hold_out and not scheduler:
-        record("cluster", model, row_work(*rows.values.shape), time.monotonic() - began)
+        _record_time(request, rows, time.monotonic() - began)
     return {"run": run.id, "name": run.name, **run.summary, "levels": added}
+
+
+def _record_time(request: FitRequest, rows: Rows, seconds: float) -> None:
+    count, width = rows.values.shape
+    if learns_from_stream(request.model):
+        record("cluster in rounds", request.model, round_work(estimator_for(request), width, count), seconds)
+    else:
+        record("cluster", request.model, row_work(count, width), seconds)
 
 
 def _steered(
