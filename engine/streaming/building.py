@@ -11,6 +11,7 @@ from benthoscope.engine.streaming.splitting import StickWeights, UnitSplit, soft
 from benthoscope.engine.streaming.units import UnitRows
 
 SEARCHING = 1e-4  # nats per row; smaller gains of an iteration do not count while more splits follow
+MOST_ITERATIONS = 200  # of a fit in the search; rounding errors of single precision may be larger than SEARCHING
 PATIENCE = 5  # iterations of a split before it is judged
 AHEAD = 50  # a split is given up if this many more gains as large as its last one would not make it better
 
@@ -39,11 +40,16 @@ class Built:
 def build(model: Model, rows: UnitRows, start: Statistics | None, search: Search) -> Built:
     """Fit the mixture from the statistics, or from one cluster, and split clusters until no split raises the bound.
 
-    Most iterations follow a split that has more splits after it. They stop early, and only the last fit converges.
+    Most iterations follow a split that has more splits after it. They stop early and have single precision, and only
+    the last fit converges.
     """
-    coarse = replace(search, rule=replace(search.rule, tol=max(search.rule.tol, SEARCHING)))
+    rule = search.rule
+    coarse = replace(
+        search, rule=replace(rule, tol=max(rule.tol, SEARCHING), max_iter=min(rule.max_iter, MOST_ITERATIONS))
+    )
     start = first_statistics(model, rows) if start is None else start
-    return _searched(model, rows, _searched(model, rows, start, coarse).fit.statistics, search)
+    rough = _searched(model, rows.in_single_precision(), start, coarse)
+    return _searched(model, rows, rough.fit.statistics, search)
 
 
 def _searched(model: Model, rows: UnitRows, start: Statistics, search: Search) -> Built:
