@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from scipy.special import gammaln, psi
+from scipy.special import gammaln, logsumexp, psi
 from scipy.stats import dirichlet
 
 from benthoscope.engine.distributions import GaussianWishart
 from benthoscope.engine.metrics import v_measure
+from benthoscope.engine.mixtures.model import Statistics
 from benthoscope.engine.problems import BadInput
 from benthoscope.engine.streaming import MemoryBoundedTopicModel
 from benthoscope.engine.streaming.topics.documents import AlphaPrior, TiedDirichlet, TopicRows, TopicUnits
@@ -19,6 +20,7 @@ from tests.streams import full_evidence, topic_stream
 SMALL = {"memory": 300, "epoch": 500}
 SCALE = 0.4 * np.eye(3)
 PRIOR = GaussianWishart(np.zeros((1, 3)), np.full(1, 0.01), np.full(1, 5.0), np.linalg.cholesky(SCALE)[None])
+AVERAGES = Units.of_rows(PRIOR, ROWS).averages(slice(None))
 
 
 def raw_units(rows=ROWS, documents=DOCUMENTS):
@@ -29,8 +31,6 @@ def raw_units(rows=ROWS, documents=DOCUMENTS):
 def random_start(data, K=4, seed=0):
     shares = np.random.default_rng(seed).dirichlet(np.ones(K), len(data.units)).T
     owned = shares * data.weights
-    from benthoscope.engine.mixtures.model import Statistics
-
     statistics = Statistics(data.counts(owned, slice(None)), owned @ data.averages(slice(None)), data.sizes)
     return TopicStart(statistics, np.random.default_rng(seed).uniform(0.3, 2.0, K))
 
@@ -82,6 +82,21 @@ def test_every_iteration_raises_the_bound(tied):
     assert (np.diff(bounds) >= -1e-8 * abs(bounds[0])).all()
 
 
+def test_alpha_and_the_responsibilities_each_raise_the_bound():
+    """AT2, with the bound of raw rows after each of the two updates."""
+    data, alpha = TopicRows(raw_units()), np.array([2.0, 0.3, 1.0, 0.5])
+    shares = np.random.default_rng(4).dirichlet(np.ones(4), len(ROWS))
+    bounds = [direct_bound(ROWS, DOCUMENTS, shares, alpha, AlphaPrior())]
+    for _ in range(15):
+        counts = np.stack([shares[j == DOCUMENTS].sum(0) for j in range(20)])
+        fit = topic_step(PRIOR, data, TopicStart(Statistics(counts, shares.T @ AVERAGES, data.sizes), alpha), AlphaPrior())
+        alpha = fit.alpha
+        bounds.append(direct_bound(ROWS, DOCUMENTS, shares, alpha, AlphaPrior()))
+        shares = data.responsibilities(fit.fit.scorer).T
+        bounds.append(direct_bound(ROWS, DOCUMENTS, shares, alpha, AlphaPrior()))
+    assert (np.diff(bounds) >= -1e-8 * abs(bounds[0])).all() and bounds[-1] > bounds[0]
+
+
 def clumped():
     """Clumps of items from all documents, in groups of two documents."""
     labels = np.arange(len(ROWS)) % 50 + 50 * TOPICS
@@ -110,7 +125,23 @@ def test_clumps_and_groups_give_the_posterior_of_raw_rows_with_shared_distributi
     averages = Units.of_rows(PRIOR, ROWS).averages(slice(None))
     clusters = PRIOR.posterior(tied @ averages)
     np.testing.assert_allclose(fit.fit.parameters.clusters.mean, clusters.mean, rtol=1e-9)
-    np.testing.assert_allclose(fit.fit.parameters.clusters.factor, clusters.factor, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(fit.fit.parameters.clusters.factor, clusters.factor, rtol=1e-9, atol=1e-11)
+    tied_bound = bound_of_tied_rows(tied, counts, fit.alpha, labels, expected, clusters)
+    assert fit.bound == pytest.approx(tied_bound + AlphaPrior().bound(fit.alpha), rel=1e-9)
+
+
+def bound_of_tied_rows(tied, counts, alpha, labels, expected_log, clusters):
+    """The bound from single rows whose clump shares the best responsibilities, at the posteriors of `tied` and `counts`
+    in groups of two documents."""
+    zeta = alpha + counts / 2
+    joint = AVERAGES @ clusters.coefficients().T + expected_log[DOCUMENTS // 2]
+    total = -sum(clusters.kl(PRIOR)) - 2 * sum(
+        gammaln(z.sum()) - gammaln(z).sum() - gammaln(alpha.sum()) + gammaln(alpha).sum() + (z - alpha) @ expected
+        for z, expected in zip(zeta, expected_log, strict=True)
+    )
+    for label in np.unique(labels):
+        total += (labels == label).sum() * logsumexp(joint[labels == label].mean(0))
+    return total
 
 
 def test_the_divergence_of_a_group_counts_once_for_each_document():
@@ -127,29 +158,22 @@ def test_the_divergence_of_a_group_counts_once_for_each_document():
 def test_the_fixed_point_of_alpha_has_no_gradient(alpha_prior):
     rng = np.random.default_rng(1)
     counts, documents = rng.uniform(1, 40, (12, 3)), rng.integers(1, 4, 12).astype(float)
-    zeta = 0.7 + counts / documents[:, None]
-    expected_log = psi(zeta) - psi(zeta.sum(1, keepdims=True))
 
     def objective(alpha):
-        """The term of the bound with alpha, for fixed zeta."""
-        fixed = gammaln(alpha.sum()) - gammaln(alpha).sum() + expected_log @ alpha
-        return documents @ fixed + alpha_prior.bound(alpha)
+        """The terms of the bound with alpha, for the best proportions of each document."""
+        mean = counts / documents[:, None]
+        evidence = gammaln(alpha.sum()) - gammaln((alpha + mean).sum(1)) + (gammaln(alpha + mean) - gammaln(alpha)).sum(1)
+        return documents @ evidence + alpha_prior.bound(alpha)
 
     alpha = np.full(3, 0.7)
-    for _ in range(20_000):
-        alpha_before = alpha
-        more = documents @ (psi(zeta) - psi(alpha))
-        rate = alpha_prior.b + documents @ (psi(zeta.sum(1)) - psi(alpha.sum()))
-        alpha = np.maximum((alpha_prior.a - 1 + alpha * more) / rate, 1e-6)
-        if np.allclose(alpha, alpha_before, rtol=1e-14):
-            break
-    step = 1e-6
+    assert objective(alpha_prior.updated(alpha, counts, documents)) > objective(alpha)
+    for _ in range(3000):
+        alpha = alpha_prior.updated(alpha, counts, documents)
+    step = 1e-5
     for k in range(3):
         move = step * np.eye(3)[k]
         gradient = (objective(alpha + move) - objective(alpha - move)) / (2 * step)
-        assert abs(gradient) < 1e-5 * abs(objective(alpha))
-    first = alpha_prior.updated(np.full(3, 0.7), counts, documents)
-    assert objective(first) > objective(np.full(3, 0.7))
+        assert abs(gradient) < 1e-5
 
 
 def streamed(**settings):
@@ -231,6 +255,17 @@ def test_merging_more_documents_lowers_the_bound():
         bounds.append(fit.bound)
         assert merged.memory.documents.sum() == 20 and len(merged.memory.documents) == groups
     assert (np.diff(bounds) < 0).all()
+
+
+@pytest.mark.filterwarnings("ignore::benthoscope.engine.streaming.BudgetWarning")
+@pytest.mark.parametrize("groups", [10, 4, 1])
+def test_the_budget_is_kept_however_many_documents_are_merged(groups):
+    """AT20: groups of 50, 20 and 5 % of the documents."""
+    model = MemoryBoundedTopicModel(**SMALL, max_groups=groups, horizon=len(ROWS))
+    for rows, documents in zip(np.array_split(ROWS, 4), np.array_split(DOCUMENTS, 4), strict=True):
+        model.partial_fit(rows, groups=documents)
+        assert model.memory_["values"] <= model.memory_["budget"] <= SMALL["memory"] * 3
+        assert model.memory_["groups"] <= groups
 
 
 def scorer_of(state):
