@@ -2,7 +2,7 @@
 
 Active sets: predictions of SparseGPRegressor, compared with the exact Gaussian process of scikit-learn.
 
-APRICOT_PYTHON=.../bin/python python -m tests.benchmarks exemplars
+APRICOT_PYTHON=.../bin/python python -m tests.benchmarks exemplars, or one of the PARTS below
 """
 
 import heapq
@@ -55,12 +55,10 @@ def rows(count: int = ROWS) -> np.ndarray:
     return (X / np.linalg.norm(X, axis=1, keepdims=True)).astype(np.float32)
 
 
-def tables() -> Iterator[Table]:
-    X = rows()
-    _warm(X[:300])
-    yield _side_by_side(X)
-    yield _at_size()
-    yield _regression()
+def tables(*parts: str) -> Iterator[Table]:
+    _warm(rows(300))
+    for part in parts or PARTS:
+        yield PARTS[part]()
 
 
 def coverage(X: np.ndarray, items: np.ndarray) -> float:
@@ -68,7 +66,8 @@ def coverage(X: np.ndarray, items: np.ndarray) -> float:
     return float(np.maximum(X @ X[items].T, 0).max(1).sum(dtype=np.float64))
 
 
-def _side_by_side(X: np.ndarray) -> Table:
+def _side_by_side() -> Table:
+    X = rows()
     lazy, cost = measure(lambda: np.array(lazy_greedy(_loss(X), K).chosen))
     best, notes, lines = coverage(X, lazy), [], [("lazy greedy", lazy, cost)]
     lines.append(("plain heap", *measure(lambda: _plain_heap(X))))
@@ -186,3 +185,10 @@ def _warm(X: np.ndarray) -> None:
     """Compile the kernels, which happens once per machine."""
     StreamGreedy(5, block_size=50).fit(X)
     lazy_greedy(ExemplarLoss(X), 3)
+
+
+PARTS: dict[str, Callable[[], Table]] = {
+    "algorithms": _side_by_side,
+    "size": _at_size,
+    "regression": _regression,
+}

@@ -1,6 +1,6 @@
 """Live dives: the delay of an image, the growth of the memory, and the cost of a round as the dive goes on.
 
-LIVE_IMAGES=8000 LIVE_FILES=200 python -m tests.benchmarks live
+LIVE_IMAGES=8000 LIVE_FILES=200 python -m tests.benchmarks live, or one of the PARTS below, such as live:dive
 
 The first table replays a dive of 12 hours at two images a second from stored features, faster than real time. It has
 scores, rows of the catalogue, rounds on their thread, and the feature set. It does not include reading and describing
@@ -12,7 +12,7 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
@@ -40,10 +40,10 @@ HOURS = IMAGES / PER_SECOND / 3600
 QUARTERS = 4
 
 
-def tables() -> Iterator[Table]:
-    with tempfile.TemporaryDirectory() as folder:
-        yield _long_dive(Path(folder))
-        yield _files(Path(folder))
+def tables(*parts: str) -> Iterator[Table]:
+    for part in parts or PARTS:
+        with tempfile.TemporaryDirectory() as folder:
+            yield PARTS[part](Path(folder))
 
 
 def _long_dive(folder: Path) -> Table:
@@ -209,3 +209,6 @@ def _files(folder: Path) -> Table:
         rows,
         ("The delay is from the first sight of a file to its stored score, without images before the first round.",),
     )
+
+
+PARTS: dict[str, Callable[[Path], Table]] = {"dive": _long_dive, "files": _files}
