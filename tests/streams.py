@@ -20,6 +20,21 @@ def gaussian_stream(seed: int, separation: float, count: int, held_out: int = 10
     return rows[:count], clusters[:count], rows[count:], clusters[count:]
 
 
+def orders_of(clusters: np.ndarray) -> dict[str, np.ndarray]:
+    """Row numbers in different orders. The rows of a cluster spread over six dives in proportions of its own."""
+    rng = np.random.default_rng(0)
+    proportions = rng.dirichlet(np.full(6, 0.5), clusters.max() + 1).cumsum(1)
+    dives = (rng.random(len(clusters))[:, None] > proportions[clusters]).sum(1)
+    by_cluster = np.argsort(clusters, kind="stable")
+    return {
+        "as drawn": np.arange(len(clusters)),
+        "shuffled": rng.permutation(len(clusters)),
+        "sorted by dive": np.argsort(dives, kind="stable"),
+        "sorted by cluster": by_cluster,
+        "sorted by cluster, backwards": by_cluster[::-1],
+    }
+
+
 def growing_stream(seed: int, count: int, theta: float = 6.0, D: int = 8):
     """Rows and clusters of a stream in which new clusters keep appearing, as in a Chinese restaurant process."""
     rng = np.random.default_rng(seed)

@@ -32,7 +32,7 @@ from tests.benchmarks.batch_of_stream import BatchFit, from_search, from_stream,
 from tests.benchmarks.grouped_rows import PEAK, PROJECT, Files, fitted, written
 from tests.benchmarks.measure import Cost, Table, measure
 from tests.benchmarks.particle_filter import filtered, predicted
-from tests.streams import gaussian_stream, growing_stream
+from tests.streams import gaussian_stream, growing_stream, orders_of
 
 ROWS = int(os.environ.get("STREAM_ROWS", 10_000_000))
 DIVE_IMAGES, DIVE_WIDTH, DIVE_BATCH = 86_400, 32, 2  # 12 hours at two images a second
@@ -105,17 +105,8 @@ def _quality(
 
 def _orders() -> Table:
     X, clusters, held_out, held_out_clusters = gaussian_stream(3, 1.6, 20_000)
-    rng = np.random.default_rng(0)
-    mixtures = rng.dirichlet(np.full(6, 0.5), 20).cumsum(1)  # where the rows of each cluster are, among six dives
-    dives = (rng.random(len(X))[:, None] > mixtures[clusters]).sum(1)
-    orders = {
-        "as drawn": np.arange(len(X)),
-        "shuffled": rng.permutation(len(X)),
-        "sorted by dive": np.argsort(dives, kind="stable"),
-        "sorted by cluster": np.argsort(clusters, kind="stable"),
-    }
     rows = []
-    for name, order in orders.items():
+    for name, order in orders_of(clusters).items():
         model = streamed(X[order], 500, 500)
         agreement = v_measure(held_out_clusters, model.predict(held_out))
         rows.append([name, model.n_clusters_, f"{agreement:.4f}", f"{model.lower_bound_ / len(X):.4f}"])
