@@ -63,8 +63,8 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Estimate:
-    """Seconds from `low` to `high`; both are NaN if nobody can tell. `measured` is False if this machine has not finished
-    such a job yet."""
+    """Seconds from `low` to `high`; both are NaN if nobody can tell. `measured` is False if this machine has not
+    finished such a job yet."""
 
     low: float
     high: float
@@ -173,8 +173,8 @@ def _scaled(measurement: Measurement, amount: float) -> tuple[float, float]:
 
 
 def _rough_guess(kind: str, variant: str, amount: float) -> Estimate:
-    """Estimate from the speed of an ordinary laptop, with a range wide enough for other machines. NaN if the speed of one
-    machine tells nothing about another."""
+    """Estimate from the speed of an ordinary laptop, with a range wide enough for other machines. NaN if no speed is
+    known."""
     if kind not in {known_kind for known_kind, _ in ROUGH}:
         return Estimate(nan, nan, False)
     words = variant.split("+") if kind == "features" else [variant if (kind, variant) in ROUGH else ""]

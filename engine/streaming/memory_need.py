@@ -45,12 +45,12 @@ def memory_need(model: Any, n_features: int, rows: int | None = None) -> MemoryN
 
 
 def round_work(model: Any, n_features: int, rows: int) -> float:
-    """Return the work of one fit to this many rows, of which each enters one round: the statistics that its rounds read.
+    """Return the work of one fit to this many rows, of which each enters one round: the statistics that rounds read.
 
     The time of two fits on one machine has about the ratio of their work, also if one of them gathers similar rows.
     """
-    units, seen = 0.0, 0
+    units, rows_before = 0.0, 0
     for count in rounds_of(model, rows):
-        units += model.memory / 2 + count / rows_together(model, seen, rows) + count / OFTEN
-        seen += count
+        units += model.memory / 2 + count / rows_together(model, rows_before, rows) + count / OFTEN
+        rows_before += count
     return units * values_per_clump(model.observation, n_features)

@@ -89,7 +89,9 @@ def test_alpha_and_the_responsibilities_each_raise_the_bound():
     bounds = [direct_bound(ROWS, DOCUMENTS, shares, alpha, AlphaPrior())]
     for _ in range(15):
         counts = np.stack([shares[j == DOCUMENTS].sum(0) for j in range(20)])
-        fit = topic_step(PRIOR, data, TopicStart(Statistics(counts, shares.T @ AVERAGES, data.sizes), alpha), AlphaPrior())
+        fit = topic_step(
+            PRIOR, data, TopicStart(Statistics(counts, shares.T @ AVERAGES, data.sizes), alpha), AlphaPrior()
+        )
         alpha = fit.alpha
         bounds.append(direct_bound(ROWS, DOCUMENTS, shares, alpha, AlphaPrior()))
         shares = data.responsibilities(fit.fit.scorer).T
@@ -162,7 +164,9 @@ def test_the_fixed_point_of_alpha_has_no_gradient(alpha_prior):
     def objective(alpha):
         """The terms of the bound with alpha, for the best proportions of each document."""
         mean = counts / documents[:, None]
-        evidence = gammaln(alpha.sum()) - gammaln((alpha + mean).sum(1)) + (gammaln(alpha + mean) - gammaln(alpha)).sum(1)
+        evidence = (
+            gammaln(alpha.sum()) - gammaln((alpha + mean).sum(1)) + (gammaln(alpha + mean) - gammaln(alpha)).sum(1)
+        )
         return documents @ evidence + alpha_prior.bound(alpha)
 
     alpha = np.full(3, 0.7)
