@@ -255,9 +255,9 @@ def _stream_of_digits() -> Table:
     columns = ["fit", "K", "bound ratio", "ratio on all rows", "gap on all rows, nats per row"]
     columns += ["accuracy of named clusters", "CPU s"]
     notes = [
-        f"The fit of all rows has a bound of {bound / N:.3f} nats per row. The bound of a stream is that of its clumps; "
-        "on all rows, each row has responsibilities of its own under the clusters of the stream. Each cluster is named "
-        "after its most frequent digit in the training rows; the accuracy is that of 10,000 other digits."
+        f"The bound of the fit of all rows is {bound / N:.3f} nats per row. That of a stream is of its clumps; on all "
+        "rows, each row has responsibilities of its own under the clusters of the stream. Each cluster is named after "
+        "its most frequent digit in the training rows; the accuracy is that of 10,000 other digits."
     ]
     return Table(title, columns, rows, notes)
 
