@@ -40,7 +40,8 @@ def memory_need(model: Any, n_features: int, rows: int | None = None) -> MemoryN
     clusters = max(clumps // 2, 1) if model.max_clusters is None else model.max_clusters
     statistics = min(units * clump, CACHED)
     new = (1 if together == 1 else COPIES) * largest * n_features
-    working = budget + new + 3 * clusters * units + 4 * clusters * n_features**2 + 2 * statistics
+    read = 5 * statistics // 2  # the statistics, a copy for sums, and one in single precision
+    working = budget + new + 3 * clusters * units + 4 * clusters * n_features**2 + read
     return MemoryNeed(0 if rows is None else len(rounds), largest, clumps, NUMBER * budget, NUMBER * working)
 
 
