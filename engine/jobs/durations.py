@@ -63,7 +63,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Estimate:
-    """Seconds from `low` to `high`; both are NaN if nobody can tell. `measured` is False if this machine has not
+    """Seconds from `low` to `high`; both are NaN if the time is not known. `measured` is False if this machine has not
     finished such a job yet."""
 
     low: float

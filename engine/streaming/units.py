@@ -88,7 +88,7 @@ class UnitRows:
         self.total = float(self.weights.sum())
         F = units.kind.n_statistics
         self._averages = units.averages(slice(None)) if len(units) * F <= CACHED else None
-        self._swept = self._averages  # what sweeps read
+        self._swept = self._averages  # the ones that sweeps read
         self._block_rows = max(64, BLOCK // F)
 
     def __len__(self) -> int:
