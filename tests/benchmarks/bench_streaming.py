@@ -39,9 +39,8 @@ ROWS = int(os.environ.get("STREAM_ROWS", 10_000_000))
 DIVE_IMAGES, DIVE_WIDTH, DIVE_BATCH = 86_400, 32, 2  # 12 hours at two images a second
 FRAMES, PIXELS = 435, 32_000
 MEMORIES = "3000,6000"  # rows
-# The width and the horizon with the highest bounds on 1,500 of the 8 x 8 digits of scikit-learn along 20 axes, among
-# widths of 0.1, 0.05, 0.02 and 0.01, and horizons of all rows, ten rounds and one round.
-SETTINGS_FOR_DIGITS = {"width": 0.02, "horizon": 3000}
+# Of 0.1, 0.05, 0.02 and 0.01, the width with the highest bound for 1,500 of the 8 x 8 digits of scikit-learn (20 axes).
+WIDTH_OF_DIGITS = 0.02
 ALL_ROWS = "all rows, from the clusters of the last stream"
 MOST_NAMED = 100  # clusters that a person names, as in the source
 FROM_FILE = """
@@ -272,10 +271,7 @@ def _search_of_digits() -> Table:
 
 
 def _of_digits(X: np.ndarray, memory: int) -> MemoryBoundedVDP:
-    model = MemoryBoundedVDP(
-        memory=memory, epoch=3000, lineage=False, max_clusters=MOST_NAMED, tol=1e-5, **SETTINGS_FOR_DIGITS
-    )
-    return model.partial_fit(X)
+    return streamed(X, memory, 3000, max_clusters=MOST_NAMED, tol=1e-5, width=WIDTH_OF_DIGITS)
 
 
 def _growth() -> Table:
