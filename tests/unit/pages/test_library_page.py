@@ -14,9 +14,11 @@ from benthoscope.app.pages.library.model import LibraryView, collection_rows, di
 from benthoscope.app.session.app_state import AppState
 from benthoscope.app.session.cache import LABELS
 from benthoscope.app.session.session import Session
-from benthoscope.engine.jobs import run_now
+from benthoscope.engine.jobs import durations, run_now
+from benthoscope.engine.jobs.cluster.inputs import supported
 from benthoscope.engine.jobs.cluster.model_catalog import ENTRIES
 from benthoscope.engine.problems import BadInput
+from benthoscope.engine.streaming import MemoryBoundedVDP, round_work
 from benthoscope.engine.workspace import Workspace
 from benthoscope.engine.workspace.labels.vocabularies import NewTerm
 from benthoscope.plots.colours import distinct
@@ -261,6 +263,19 @@ def test_a_wrong_value_is_told_beside_the_form_and_nothing_is_queued(described, 
     form.open(clustering(described.app, []))
     assert not form.start({**form.shown["values"], name: value})
     assert told in form.shown["error"] and described.app.queue.unfinished() == []
+
+
+def test_the_time_of_a_stream_is_a_number_only_after_one_was_measured(described, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    form = JobForm(described)
+    form.open(clustering(described.app, []))
+    stream = {**form.shown["values"], "variant": "mbvdp"}
+    form.change(stream)
+    assert form.shown["cost"].startswith("Time: not known yet") and "MB for what it remembers" in form.shown["cost"]
+    work = round_work(MemoryBoundedVDP(observation="diagonal"), supported(6), 6)
+    durations.record("cluster in rounds", "mbvdp", work, 600.0)
+    form.change(stream)
+    assert form.shown["cost"].startswith("Time: 6 to 17 min, for 6 images")
 
 
 @pytest.fixture
