@@ -98,7 +98,10 @@ class UnitRows:
     def in_single_precision(self) -> "UnitRows":
         """Return the same units with sweeps in single precision, for a search. They are nearly twice as fast. Sums over
         blocks remain in double precision. Returns the units themselves if their statistics are too large."""
-        if self._averages is None or self.total * np.abs(self._averages).max() > LARGEST_IN_SINGLE_PRECISION:
+        if self._averages is None:
+            return self
+        largest = max(self._averages.max(), -self._averages.min())
+        if self.total * largest > LARGEST_IN_SINGLE_PRECISION:
             return self
         rounded = copy(self)
         rounded._swept = self._averages.astype(np.float32)

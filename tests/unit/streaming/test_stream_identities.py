@@ -227,6 +227,18 @@ def test_splits_of_many_groups_at_once_are_those_of_each_group_alone():
         assert split.gain == pytest.approx(alone.gain, rel=1e-9)
 
 
+def test_sweeps_in_single_precision_are_close_and_refused_for_large_statistics(family):
+    prior, rows = FAMILIES[family]
+    exact = UnitRows(Units.of_rows(prior, rows))
+    rough = exact.in_single_precision()
+    assert rough is not exact and rough.averages(np.arange(5)).dtype == float
+    fits = [step(model_of(prior), data, first_statistics(model_of(prior), exact)) for data in (exact, rough)]
+    assert fits[1].bound == pytest.approx(fits[0].bound, rel=1e-6) and fits[1].bound != fits[0].bound
+    np.testing.assert_allclose(fits[1].statistics.moments, fits[0].statistics.moments, rtol=1e-5, atol=1e-3)
+    many = UnitRows(Units(prior, np.empty((0, D)), 1e8 * clumps_of(prior, rows, CLOUDS).sums))
+    assert many.in_single_precision() is many
+
+
 def test_a_map_of_clumps_is_the_clump_of_mapped_rows():
     A = RNG.normal(size=(3, D))
     mapped = FULL.posterior(np.zeros((1, FULL.n_statistics)))
