@@ -8,6 +8,7 @@ import pkgutil
 import sys
 from collections.abc import Iterator
 
+from benthoscope.engine.matrix_kernels import set_kernels
 from tests import benchmarks
 from tests.benchmarks.measure import Table, machine
 
@@ -26,6 +27,7 @@ def main(requested: list[str]) -> int:
         return 2
     for variable in BLAS_THREADS:  # before numpy comes in: CPU seconds are compared, a second thread only adds to them
         os.environ.setdefault(variable, "1")
+    set_kernels(os.environ, measure=True)  # as the program does for a command that computes
     print(machine(), flush=True)
     for name in requested or names():
         for table in _tables(*name.split(":")):
