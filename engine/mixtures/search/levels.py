@@ -15,6 +15,7 @@ from benthoscope.engine.mixtures.fit_monitor import State
 from benthoscope.engine.mixtures.inference import Fit, carried, step
 from benthoscope.engine.mixtures.search.births import born
 from benthoscope.engine.mixtures.search.greedy import Start, Strategy, Task, Trial, no_search, one_cluster
+from benthoscope.engine.mixtures.search.joins import best_joins, merged
 from benthoscope.engine.mixtures.search.local_splits import split_locally
 from benthoscope.engine.mixtures.search.overcomplete import overcomplete_on_samples
 from benthoscope.engine.mixtures.search.pruning import SharedRows, reduced
@@ -57,7 +58,7 @@ def in_levels(
         else:
             level_task = replace(level_task, data=level_task.data.in_single_precision())
             better = mended_and_improved if strategy.grows else improved if level == last else refined
-            trials = [(better, None if fit is None else _carried(level_task, fit))]
+            trials = [(better, None if fit is None else _carried(level_task, fit, strategy.grows))]
         fit = _best_of(trials, level_task, resumed, finish)
         task.course.leave_searches()
     return _converged(strategy, task, fit, finish, last + 1, state if state and first > last else None)
@@ -147,9 +148,17 @@ def _best_of(trials: list[Trial], task: Task, resumed: State | None, finish: Fin
     return best_fit
 
 
-def _carried(task: Task, fit: Fit) -> Start:
+def _carried(task: Task, fit: Fit, merges: bool) -> Start:
+    """Return the start on these rows from a fit of fewer rows, without the clusters that more rows show to be
+    superfluous if `merges` is set."""
     first = carried(task.model, task.data, fit.parameters)
     task.course.iterated(first, len(task.data))
+    for _ in range(ROUNDS if merges else 0):
+        pairs = best_joins(task.model, first.statistics, SharedRows.of(task, first).overlap)
+        if not len(pairs):
+            break
+        first = step(task.model, task.data, merged(first.statistics, pairs))
+        task.course.iterated(first, len(task.data))
     return Start.after(first)
 
 

@@ -51,6 +51,7 @@ CELLS, GROWTH = 32, 3  # cells of the first start, and growth factor for the nex
 FULL = 0.8  # if at least this fraction of the cells remains after pruning, there were too few cells
 MOST_ROWS = 90_000  # of a sample
 SLIGHTLY_MORE = 1.25  # a sample with fewer rows than all by this factor costs more than it saves
+AS_MANY = 4  # if all rows are fewer than this many samples, splits are tried on all rows only
 MENDED = 3  # rounds of local splits on a sample
 ROWS_A_DIMENSION = 2.5  # minimum number of rows of a cell per dimension, for full covariances
 ROWS_OF_FEW_STATISTICS = 20  # the same for clusters without covariances, however many dimensions
@@ -89,10 +90,11 @@ def overcomplete_on_samples(task: Task, first_rows: int) -> Fit:
         sample = _sample(task, max(first_rows, ROWS_A_CELL * cells))
         most = _most_cells(sample)
         largest = WORTH_MORE * cells >= most or len(sample.data) == len(task.data)
-        fit = _pruned(sample, min(cells, most), COARSE if largest else HASTY)
+        fit = _pruned(sample, min(cells, most), COARSE if largest else HASTY, np.inf if largest else FULL * cells)
         grows = not largest and _too_few_cells(fit, cells)
         if not grows:
-            fit = mended(sample, fit)
+            if AS_MANY * len(sample.data) < len(task.data) or len(sample.data) == len(task.data):
+                fit = mended(sample, fit)
             grows = not largest and _too_few_cells(fit, cells)
         if best is not None:
             best = _moved(sample, best)
@@ -152,8 +154,8 @@ def _moved(task: Task, fit: Fit) -> Fit:
     return converge(task.model, task.data, first.statistics, COMPARED)
 
 
-def _pruned(task: Task, cells: int, leave_at: float) -> Fit:
+def _pruned(task: Task, cells: int, leave_at: float, too_many: float = np.inf) -> Fit:
     fit = damped_cells(task.model, task.data, cells, task.rng, task.course.pulse)
     # if more rows follow, merges are tried again later
     trials = TRIALS if len(task.data) == task.course.total_rows else 1
-    return prune(task, fit, trials, leave_at)
+    return prune(task, fit, trials, leave_at, too_many)

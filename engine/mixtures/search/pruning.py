@@ -19,12 +19,15 @@ RARE = 3  # rows per dimension; smaller clusters are deleted together, as a test
 SMALL = 20  # rows per dimension; smaller clusters are priced first
 LOOKED_AT = 2_000  # number of rows of a cluster used to price its deletion
 PRICED = 40  # largest number of deletions priced in a round
+LARGE_PRICED = 8  # the same if all clusters are large, so that a deletion rarely raises the bound
 ITERATIONS = 2  # after each change
 ROUNDS = 60
 QUIET = 0.002  # nats per row; a round that raises the bound by less has converged
 COARSE = 0.01  # the same on a sample with few rows per cluster, where a later level with more rows decides
 HASTY = 0.05  # the same for a start that another one with more cells may follow
 ROWS_TO_DECIDE = 600  # rows per cluster that a sample needs for reliable decisions
+PATIENCE = 2  # rounds that remove no cluster, after which a start with too few cells ends
+LOSS = 1.0  # nats per statistic of a cluster; a deletion that lowers the bound by more is not tried
 TRIAL = 6  # iterations after which a deletion that lowers the bound must have raised it again
 
 
@@ -41,13 +44,15 @@ class SharedRows:
         return cls(fit, task.data.overlap(fit.scorer))
 
 
-def prune(task: Task, fit: Fit, trials: int = 3, leave_at: float = 0.0) -> Fit:
+def prune(task: Task, fit: Fit, trials: int = 3, leave_at: float = 0.0, too_many: float = np.inf) -> Fit:
     """Remove clusters while that raises the bound.
 
     `trials` is the number of deletions in a row that may fail when no other change helps. If more rows or cells follow,
-    pruning of a small sample ends when a round raises the bound by less than `leave_at` nats per row.
+    pruning of a small sample ends when a round raises the bound by less than `leave_at` nats per row. It also ends if
+    more than `too_many` clusters remain and several rounds removed none: there were too few cells, so that another
+    start follows in any case.
     """
-    data = task.data
+    data, unchanged = task.data, 0
     fit = _iterated(task, _without_rare(task, fit), ITERATIONS)
     for _ in range(ROUNDS):
         before = fit.bound
@@ -56,6 +61,9 @@ def prune(task: Task, fit: Fit, trials: int = 3, leave_at: float = 0.0) -> Fit:
             return fit
         shared = SharedRows.of(task, fit)
         start = reduced(task, shared)
+        unchanged = unchanged + 1 if start is None else 0
+        if unchanged >= PATIENCE and fit.n_clusters > too_many:
+            return fit
         if start is not None:
             fit = _better_fit(task, fit, start)
             if len(data) < ROWS_TO_DECIDE * fit.n_clusters and fit.bound - before < leave_at * len(data):
@@ -81,7 +89,7 @@ def deleted(task: Task, shared: SharedRows) -> Statistics | None:
     sizes = shared.fit.statistics.owned
     order = np.argsort(sizes, kind="stable")
     small = order[sizes[order] < SMALL * shared.fit.scorer.clusters.n_features]
-    priced = deletions_of(task, shared.fit, (small if len(small) else order)[:PRICED])
+    priced = deletions_of(task, shared.fit, small[:PRICED] if len(small) else order[:LARGE_PRICED])
     chosen, receivers = [], set()
     for k, deletion in sorted(priced.items(), key=lambda item: -item[1].gain):
         if deletion.gain > 0 and k not in receivers and deletion.receiver not in chosen:
@@ -196,6 +204,8 @@ def _tried(task: Task, fit: Fit, trials: int) -> Fit | None:
     deletions = sorted(deletions_of(task, fit, order).values(), key=lambda deletion: -deletion.gain)
     same = None
     for deletion in deletions[:trials]:
+        if deletion.gain < -LOSS * task.model.clusters.n_statistics:
+            return None
         after = _iterated(task, replace(fit, statistics=_without(fit.statistics, [deletion])), TRIAL)
         same = same or _iterated(task, fit, TRIAL)
         if after.bound > same.bound:
