@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from benthoscope.engine.distributions import log_evidence, log_evidence_of_weights
+from benthoscope.engine.distributions import WeightsPrior, log_evidence, log_evidence_of_weights
 from benthoscope.engine.mixtures.inference import Fit, step
 from benthoscope.engine.mixtures.model import Model, Scorer
 from benthoscope.engine.mixtures.search.cells import DAMPING, kmeans_cells
@@ -20,6 +20,7 @@ MOST_CELLS = 6  # of a cluster
 ROWS_A_CELL = 3  # per dimension
 ROWS_OF_A_CLUSTER = 3_000  # that are looked at
 ROWS_AT_FIRST, ROWS_AT_FIRST_A_DIMENSION = 750, 8  # the larger one; for a first look at clusters with many more rows
+WORTH_A_FIRST_LOOK = 1.25  # times as many rows
 # A split whose two parts explain the rows of the first look better by fewer nats per statistic fits noise: measured are
 # 0 to 0.35 for one Gaussian in 20 dimensions, and 0.9 or more where the split raises the bound with all rows.
 NOISE = 0.5
@@ -54,7 +55,7 @@ def local_splits(task: Task, fit: Fit, labels: np.ndarray, tried: np.ndarray) ->
 def _worth_all_rows(task: Task, rows: dict[int, np.ndarray]) -> set[int]:
     """Return the clusters whose split may raise the bound, judged by a part of their rows."""
     few = max(ROWS_AT_FIRST, ROWS_AT_FIRST_A_DIMENSION * task.model.clusters.n_features)
-    at_first = {k: _some(members, few, task.rng) for k, members in rows.items() if len(members) > 2 * few}
+    at_first = {k: _some(members, few, task.rng) for k, members in rows.items() if len(members) > WORTH_A_FIRST_LOOK * few}
     worth = set(rows) - set(at_first)
     for batch in _fitted_batches(task, at_first):
         worth |= {k for p, k in enumerate(batch.numbers) if batch.sizes[p] > 1 or not batch.fits_noise(p)}
@@ -201,62 +202,66 @@ class _Cells:
         if not active:
             return
         coefficients = self.clusters.posterior(self.moments(active)).coefficients().astype(np.float32)
-        at = 0
+        log_weights, at = self.damped_weights(active) if damped else self.log_weights(active), 0
         for p in active:
             size = len(self.resp[p])
             log_joint = coefficients[at : at + size] @ self.features[:, self._rows(p)]
-            log_weights = self.log_weights(p, damped).astype(np.float32)
-            log_joint += log_weights.T[:, self.index[self._rows(p)] - self.pair_edges[p]]
+            of_groups = log_weights[p].astype(np.float32).T
+            log_joint += of_groups[:, self.index[self._rows(p)] - self.pair_edges[p]]
             log_joint -= log_joint.max(0)
             resp = np.exp(log_joint, out=log_joint)
             resp /= resp.sum(0)
             self.resp[p] = resp[resp.sum(1) >= SMALLEST_PART]
             at += size
 
-    def log_weights(self, p: int, damped: bool = False) -> np.ndarray:
-        """(groups with rows, m)"""
-        counts = self.counts(p)
-        if damped:
-            share = DAMPING * np.log(counts.sum(0) / counts.sum())
-            return np.repeat(share[None], len(counts), axis=0)
-        return self.model.weights.posterior(counts, counts.sum(1)).expected_log
+    def damped_weights(self, clusters: list[int]) -> dict[int, np.ndarray]:
+        """Return the damped log weights of the cells of each of these clusters (1, m), the same for all its groups."""
+        damped = {}
+        for p in clusters:
+            sizes = self.resp[p].sum(1)
+            share = DAMPING * np.log(sizes / sizes.sum())[None]
+            damped[p] = np.repeat(share, self.pair_edges[p + 1] - self.pair_edges[p], axis=0)
+        return damped
+
+    def log_weights(self, clusters: list[int]) -> dict[int, np.ndarray]:
+        """Return the log weights of the cells of each of these clusters (groups with rows, m)."""
+        log_weights = {}
+        for alike, counts, edges in self._counts_of_alike(clusters):
+            expected = self.model.weights.posterior(counts, counts.sum(1)).expected_log
+            log_weights |= dict(zip(alike, np.split(expected, edges[1:-1]), strict=True))
+        return log_weights
+
+    def _counts_of_alike(self, clusters: list[int]) -> Iterator[tuple[list[int], np.ndarray, np.ndarray]]:
+        """Yield the clusters with the same number of cells, their counts below each other, and where each begins."""
+        for size in sorted({len(self.resp[p]) for p in clusters}):
+            alike = [p for p in clusters if len(self.resp[p]) == size]
+            counts = [self.counts(p) for p in alike]
+            yield alike, np.concatenate(counts), np.cumsum([0, *map(len, counts)])
 
     def join(self) -> bool:
         """Merge pairs of cells within each cluster where that raises its bound. Returns whether any did."""
         active = [p for p, size in enumerate(self.sizes) if size > 1]
         if not active:
             return False
-        moments = self.moments(active)
-        first: dict[int, int] = {}
-        pairs: list[tuple[int, int, int]] = []
-        for p in active:
-            first[p] = sum(len(self.resp[q]) for q in first)
-            size = len(self.resp[p])
-            pairs += [(p, a, b) for a in range(size) for b in range(a + 1, size)]
-        of, a, b = np.array(pairs).T
-        alone, start = log_evidence(self.clusters, moments), np.array([first[p] for p in of])
-        i, j = start + a, start + b
-        gains = log_evidence(self.clusters, moments[i] + moments[j]) - alone[i] - alone[j]
-        gains -= np.array([_entropy_lost(self.resp[p][x], self.resp[p][y]) for p, x, y in pairs])
-        joined = False
-        for p in np.unique(of):
-            near = np.flatnonzero(of == p)
-            joined |= self._join_within(p, np.stack([a[near], b[near]], axis=1), gains[near])
-        return joined
+        self.last_pair |= {p: self.resp[p] for p in active if len(self.resp[p]) == 2}
+        moments, first = self.moments(active), np.cumsum([0, *(len(self.resp[p]) for p in active)])
+        pairs = {p: np.stack(np.triu_indices(len(self.resp[p]), 1)) for p in active}
+        i, j = np.concatenate([pairs[p] + at for p, at in zip(active, first[:-1], strict=True)], axis=1)
+        alone = log_evidence(self.clusters, moments)
+        of_cells = log_evidence(self.clusters, moments[i] + moments[j]) - alone[i] - alone[j]
+        ends = np.cumsum([pairs[p].shape[1] for p in active])[:-1]
+        gains = dict(zip(active, np.split(of_cells, ends), strict=True))
+        for alike, counts, edges in self._counts_of_alike(active):
+            of_weights = _gains_of_weights(self.model.weights, counts, pairs[alike[0]])
+            for p, gain in zip(alike, np.add.reduceat(of_weights, edges[:-1], axis=1).T, strict=True):
+                gains[p] += gain - _entropy_lost(self.resp[p], pairs[p])
+        return any([self._join_within(p, pairs[p].T, gains[p]) for p in active])
 
     def _join_within(self, p: int, pairs: np.ndarray, gains: np.ndarray) -> bool:
-        if len(self.resp[p]) == 2:
-            self.last_pair[p] = self.resp[p]
-        counts, total = self.counts(p), gains.copy()
-        before = log_evidence_of_weights(self.model.weights, counts).sum()
-        for at, (a, b) in enumerate(pairs):
-            after = np.delete(counts, b, axis=1)
-            after[:, a] += counts[:, b]
-            total[at] += log_evidence_of_weights(self.model.weights, after).sum() - before
         used, resp = set(), self.resp[p].copy()
-        for at in np.argsort(-total, kind="stable"):
+        for at in np.argsort(-gains, kind="stable"):
             a, b = pairs[at].tolist()
-            if total[at] > 0 and a not in used and b not in used:
+            if gains[at] > 0 and a not in used and b not in used:
                 used |= {a, b}
                 resp[a] += resp[b]
                 resp[b] = 0.0
@@ -281,7 +286,7 @@ def _of_all_groups(task: Task, cells: _Cells, p: int) -> np.ndarray:
         return overall
     log_weights = np.repeat(overall, task.data.n_groups, axis=0)
     present = cells.pairs[cells.pair_edges[p] : cells.pair_edges[p + 1], 1]
-    log_weights[present] = cells.log_weights(p)
+    log_weights[present] = cells.log_weights([p])[p]
     return log_weights
 
 
@@ -306,9 +311,26 @@ def _one_hot(labels: np.ndarray, most: int) -> np.ndarray:
     return np.eye(int(labels.max()) + 1, dtype=np.float32)[:, labels]
 
 
-def _entropy_lost(a: np.ndarray, b: np.ndarray) -> float:
-    return _entropy(np.stack([a, b])) - _entropy((a + b)[None])
+def _gains_of_weights(weights: WeightsPrior, counts: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    """Return the change of the evidence of the weights of each row of counts (n, m) by each merge of a pair (2, P):
+    (P, n)."""
+    after = np.stack([np.delete(counts, b, axis=1) for b in pairs[1]])
+    for merged, a, b in zip(after, *pairs, strict=True):
+        merged[:, a] += counts[:, b]
+    fewer = log_evidence_of_weights(weights, after.reshape(-1, after.shape[2])).reshape(len(after), -1)
+    return fewer - log_evidence_of_weights(weights, counts)
+
+
+def _entropy_lost(resp: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    """Return the entropy that each merge of a pair (2, P) of cells removes (P,)."""
+    a, b = pairs
+    alone = _entropies(resp)
+    return alone[a] + alone[b] - _entropies(resp[a] + resp[b])
+
+
+def _entropies(resp: np.ndarray) -> np.ndarray:
+    return -(resp * np.log(np.maximum(resp, np.finfo(resp.dtype).tiny))).sum(1, dtype=np.float64)
 
 
 def _entropy(resp: np.ndarray) -> float:
-    return float(-(resp * np.log(np.maximum(resp, np.finfo(resp.dtype).tiny))).sum(dtype=np.float64))
+    return float(_entropies(resp).sum())

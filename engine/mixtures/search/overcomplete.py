@@ -18,7 +18,7 @@ from benthoscope.engine.mixtures.search.greedy import Start, Task, one_cluster
 from benthoscope.engine.mixtures.search.local_splits import split_locally
 from benthoscope.engine.mixtures.search.pruning import COARSE, HASTY, prune
 
-DAMPED, NORMAL = 12, 2  # iterations; only the last ones use the full weights
+DAMPED, NORMAL = 8, 2  # iterations; only the last ones use the full weights
 FEWEST_IN_A_CELL = 2
 
 
@@ -48,10 +48,11 @@ def _damped(model: Model, statistics: Statistics) -> Scorer:
 
 
 CELLS, GROWTH = 32, 3  # cells of the first start, and growth factor for the next one
+NEARLY_ALL, SMALLER_GROWTH = 0.9, 2  # the factor of a later start if fewer than this fraction of its cells remained
 FULL = 0.8  # if at least this fraction of the cells remains after pruning, there were too few cells
 MOST_ROWS = 90_000  # of a sample
 SLIGHTLY_MORE = 1.25  # a sample with fewer rows than all by this factor costs more than it saves
-AS_MANY = 4  # if all rows are fewer than this many samples, splits are tried on all rows only
+AS_MANY = 10  # if all rows are fewer than this many samples, splits are tried on all rows only
 MENDED = 3  # rounds of local splits on a sample
 ROWS_A_DIMENSION = 2.5  # minimum number of rows of a cell per dimension, for full covariances
 ROWS_OF_FEW_STATISTICS = 20  # the same for clusters without covariances, however many dimensions
@@ -102,7 +103,7 @@ def overcomplete_on_samples(task: Task, first_rows: int) -> Fit:
             best = fit
         if not grows:
             return best
-        cells *= GROWTH
+        cells *= GROWTH if cells == CELLS or fit.n_clusters > NEARLY_ALL * cells else SMALLER_GROWTH
 
 
 def mended(sample: Task, fit: Fit) -> Fit:
