@@ -13,6 +13,7 @@ from benthoscope.engine.mixtures.model import Scorer, Statistics
 from benthoscope.engine.mixtures.overlap import Overlap
 
 BLOCK = 2**22  # bytes of the features of a block: fits the cache and is large enough for efficient matrix products
+ROWS_A_RUN = 64  # from this mean length of runs of rows of one group, weights are added run by run
 ROWS = (64, 8192)  # smallest and largest number of rows in a block
 
 
@@ -189,7 +190,7 @@ def _e_step(features, groups, scorer: Scorer, clusters) -> tuple[np.ndarray, np.
     (n,)."""
     if clusters is None:
         resp = _product(scorer.coefficients, features)
-        resp += _of_rows(scorer.log_weights.astype(features.dtype, copy=False), groups)
+        _add_of_rows(resp, scorer.log_weights, groups)
     else:
         resp = _product(scorer.coefficients[clusters], features)
         resp += scorer.log_weights[groups[0], clusters][:, None]
@@ -214,7 +215,7 @@ def _parted(features, groups, halves: Scorer, owned: np.ndarray) -> tuple[np.nda
     """Divide the responsibilities `owned` (P, n) between two halves of each cluster (2 P, n). Also returns the added
     entropy (P,)."""
     log_joint = _product(halves.coefficients, features)
-    log_joint += _of_rows(halves.log_weights.astype(features.dtype, copy=False), groups)
+    _add_of_rows(log_joint, halves.log_weights, groups)
     margin = log_joint[0::2] - log_joint[1::2]
     first = 1 / (1 + np.exp(np.clip(-margin, -80, 80)))
     shares = np.empty_like(log_joint)
@@ -227,9 +228,18 @@ def _binary_entropy(share: np.ndarray) -> np.ndarray:
     return -share * np.log(np.maximum(share, tiny)) - (1 - share) * np.log(np.maximum(1 - share, tiny))
 
 
-def _of_rows(log_weights: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    """Return the log weights of each row (K, n) from those of the groups (J, K)."""
-    return log_weights.T if len(log_weights) == 1 else np.take(log_weights.T, groups, axis=1)
+def _add_of_rows(log_joint: np.ndarray, log_weights: np.ndarray, groups: np.ndarray) -> None:
+    """Add to log_joint (K, n) the log weights (J, K) of the group of each row."""
+    of_groups = log_weights.astype(log_joint.dtype, copy=False).T
+    if len(log_weights) == 1:
+        log_joint += of_groups
+        return
+    starts = _run_starts(groups)
+    if len(groups) < ROWS_A_RUN * len(starts):
+        log_joint += np.take(of_groups, groups, axis=1)
+        return
+    for first, last in zip(starts, [*starts[1:], len(groups)], strict=True):
+        log_joint[:, first:last] += of_groups[:, groups[first], None]
 
 
 def add_by_group(counts: np.ndarray, groups: np.ndarray, resp: np.ndarray) -> None:
@@ -255,7 +265,7 @@ def _scored(chunk, scorer: Scorer) -> Iterator[tuple[slice | np.ndarray, np.ndar
     start, dense = 0, _masked(scorer)
     for features, groups in _blocks(chunk, scorer.clusters):
         log_joint = _product(scorer.coefficients, features)
-        log_joint += _of_rows(dense.astype(features.dtype, copy=False), groups)
+        _add_of_rows(log_joint, dense, groups)
         resp, log_norm = _normalised(log_joint)
         yield slice(start, start + len(groups)), resp, log_norm
         start += len(groups)

@@ -12,7 +12,8 @@ from benthoscope.engine.mixtures.search.greedy import Task
 
 WORST = 0.02  # fraction of the rows that form the new cluster: those with the lowest density
 TRIED_ON = 10_000  # a proposal is tested on this many rows before all rows
-GROWN = StoppingRule(tol=1e-4, max_iter=20)
+GROWN = StoppingRule(tol=1e-4, max_iter=5)
+STAGES = 4  # of GROWN; after each, a cluster that seems to fall short is given up
 
 
 def born(task: Task, fit: Fit) -> Fit | None:
@@ -24,19 +25,28 @@ def born(task: Task, fit: Fit) -> Fit | None:
     start = _with_worst(sample_task.data, before)
     if not task.may_grow(fit) or start is None:
         return None
-    grown = converge(sample_task.model, sample_task.data, start, GROWN)
-    task.course.worked(grown.iterations * len(sample_task.data))
-    task.course.pulse()
-    if not _gains_on(sample_task, before, grown, few):
+    grown = _grown(sample_task, before, start, few)
+    if grown is None:
         return None
     result = grown if few else step(task.model, task.data, carried(task.model, task.data, grown.parameters).statistics)
     return result if task.gains(fit, result) else None
 
 
-def _gains_on(sample_task: Task, before: Fit, grown: Fit, settled: bool) -> bool:
-    """Compare with the converged bound of the existing clusters on the same rows."""
-    same = before if settled else converge(sample_task.model, sample_task.data, before.statistics, GROWN)
-    return sample_task.gains(same, grown)
+def _grown(task: Task, before: Fit, start: Statistics, settled: bool) -> Fit | None:
+    """Return the fit with the new cluster, if its bound is higher than that of the existing clusters after as many
+    iterations on the same rows. `settled` says that these have converged."""
+    same, grown, last = before, None, -np.inf
+    for _ in range(STAGES):
+        grown = converge(task.model, task.data, grown.statistics if grown else start, GROWN)
+        if not settled and not same.converged:
+            same = converge(task.model, task.data, same.statistics, GROWN)
+        task.course.worked(grown.iterations * len(task.data))
+        task.course.pulse()
+        falls_short = grown.bound + (grown.bound - last) < same.bound  # the next stage adds less than the last one
+        if grown.converged or falls_short:
+            break
+        last = grown.bound
+    return grown if grown is not None and task.gains(same, grown) else None
 
 
 def _with_worst(data: Observations, fit: Fit) -> Statistics | None:
