@@ -1,6 +1,12 @@
 """Conjugate distributions: priors that turn sums over data into posteriors, with expectations and KL divergences."""
 
-from benthoscope.engine.distributions.base import Clusters, expected_log_likelihood, log_evidence, moments
+from benthoscope.engine.distributions.base import (
+    Clusters,
+    ProductsOfFeatures,
+    expected_log_likelihood,
+    log_evidence,
+    moments,
+)
 from benthoscope.engine.distributions.categorical import DirichletCategorical
 from benthoscope.engine.distributions.diagonal_gaussian import GaussianGamma
 from benthoscope.engine.distributions.exponential import GammaExponential
@@ -28,6 +34,7 @@ __all__ = [
     "GeneralisedDirichlet",
     "MergingPrior",
     "NestedSticks",
+    "ProductsOfFeatures",
     "SphericalGaussian",
     "TiedSticks",
     "TruncatedSticks",

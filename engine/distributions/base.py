@@ -49,6 +49,16 @@ class ClosedEvidence(Protocol):
     def log_evidence(self, moments: np.ndarray) -> np.ndarray: ...
 
 
+@runtime_checkable
+class ProductsOfFeatures(Protocol):
+    """Clusters whose features can be multiplied by a matrix without storing them."""
+
+    @property
+    def n_features(self) -> int: ...  # D
+
+    def products(self, Z: np.ndarray) -> Any: ...  # stands for the features (F, n) in products with a matrix
+
+
 def log_evidence(prior: Clusters, moments: np.ndarray) -> np.ndarray:
     """Return log p(rows of each cluster) (K,) with the parameters integrated out. Rows count by their ownership."""
     if isinstance(prior, ClosedEvidence):

@@ -45,6 +45,10 @@ class GaussianWishart:
             at += D - d
         return out
 
+    def products(self, Z: np.ndarray) -> "Products":
+        """Return the features of the columns of Z without computing them."""
+        return Products(Z)
+
     def posterior(self, moments: np.ndarray) -> "GaussianWishart":
         count, total, outer = self._unpacked(moments)
         prior_mean = self.mean[0]
@@ -154,6 +158,64 @@ class GaussianWishart:
     @cached_property
     def _log_gamma(self) -> np.ndarray:
         return gammaln(self._halves()).sum(1)
+
+
+@dataclass(frozen=True)
+class Products:
+    """The features (F, n) of rows, of which only the products with a matrix are computed.
+
+    With few clusters and many columns, these products take twice as many operations as with stored features, but need
+    less than half of the time: the features do not pass through memory, and the matrices have better shapes. Measured
+    with 32 bits in 64 columns: 1.6 times faster for 15 clusters, 3 times for 6; in 128 columns 2 and 7 times.
+    """
+
+    rows: np.ndarray  # (D, n)
+    __array_ufunc__ = None  # so that the product of an array and these features calls `__rmatmul__`
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.rows.dtype
+
+    @property
+    def T(self) -> "TransposedProducts":
+        return TransposedProducts(self.rows)
+
+    def __getitem__(self, at: tuple) -> "Products":
+        return Products(np.ascontiguousarray(self.rows[at]))
+
+    def __rmatmul__(self, coefficients: np.ndarray) -> np.ndarray:
+        """Return coefficients (K, F) @ features (K, n)."""
+        K, (D, n) = len(coefficients), self.rows.shape
+        forms = np.zeros((K, D, D), self.dtype)
+        forms[:, *_upper(D)] = coefficients[:, D + 1 :]
+        total = coefficients[:, 1 : D + 1] @ self.rows
+        total += coefficients[:, :1]
+        for at in range(0, n, AT_ONCE):
+            block = self.rows[:, at : at + AT_ONCE]
+            turned = (forms.reshape(K * D, D) @ block).reshape(K, D, -1)
+            total[:, at : at + AT_ONCE] += np.einsum("kdn,dn->kn", turned, block)
+        return total
+
+
+@dataclass(frozen=True)
+class TransposedProducts:
+    """The transposed features (n, F) of rows."""
+
+    rows: np.ndarray  # (D, n)
+    __array_ufunc__ = None
+
+    def __rmatmul__(self, resp: np.ndarray) -> np.ndarray:
+        """Return resp (K, n) @ features (K, F)."""
+        K, (D, n) = len(resp), self.rows.shape
+        outer = np.zeros((K * D, D), self.rows.dtype)
+        for at in range(0, n, AT_ONCE):
+            block = self.rows[:, at : at + AT_ONCE]
+            outer += (resp[:, None, at : at + AT_ONCE] * block).reshape(K * D, -1) @ block.T
+        upper = outer.reshape(K, D, D)[:, *_upper(D)]
+        return np.concatenate([resp.sum(1, keepdims=True), resp @ self.rows.T, upper], axis=1)
+
+
+AT_ONCE = 512  # rows whose products with all clusters fit in the cache
 
 
 @lru_cache(maxsize=16)

@@ -7,10 +7,17 @@ The fits of all clusters share their iterations, so that the cost hardly depends
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from benthoscope.engine.distributions import WeightsPrior, log_evidence, log_evidence_of_weights
+from benthoscope.engine.distributions import (
+    Clusters,
+    ProductsOfFeatures,
+    WeightsPrior,
+    log_evidence,
+    log_evidence_of_weights,
+)
 from benthoscope.engine.mixtures.inference import Fit, step
 from benthoscope.engine.mixtures.model import Model, Scorer
 from benthoscope.engine.mixtures.search.cells import DAMPING, kmeans_cells
@@ -28,6 +35,7 @@ BATCH_BYTES = 2**25  # of the features of the clusters that share their iteratio
 DAMPED, NORMAL = 3, 3  # iterations before the first merge
 BETWEEN_JOINS = 2
 SMALLEST_PART = 1.0  # rows
+MANY_COLUMNS = 32  # from here, products without stored features are faster for so few cells
 
 
 @dataclass(frozen=True)
@@ -128,7 +136,7 @@ class _Cells:
         Z = ((rows - data.frame.origin) / data.frame.scale).T
         self.model, self.clusters = model, model.clusters
         self.edges = np.cumsum([0, *map(len, members)])
-        self.features = model.clusters.features(np.ascontiguousarray(Z, np.float32))
+        self.features = _features(model.clusters, np.ascontiguousarray(Z, np.float32))
         self._group(subset.groups[back], len(members))
         most = [min(MOST_CELLS, len(rows) // (ROWS_A_CELL * len(Z))) for rows in members]
         self.last_pair: dict[int, np.ndarray] = {}  # responsibilities of the parts of clusters that had two left
@@ -161,7 +169,7 @@ class _Cells:
         parts = self.last_pair.get(p)
         if parts is None:
             return False
-        moments = parts @ self.features[:, self._rows(p)].T.astype(np.float64)
+        moments = (parts @ self.features[:, self._rows(p)].T).astype(np.float64)
         both = np.vstack([moments, moments.sum(0)])
         explained = (self.clusters.posterior(both).coefficients() * both).sum(1)
         sizes = moments[:, 0]
@@ -276,6 +284,13 @@ class _Cells:
         of_weights = log_evidence_of_weights(weights, counts).sum()
         of_weights -= log_evidence_of_weights(weights, counts.sum(1, keepdims=True)).sum()
         return float(of_cells + of_weights + _entropy(self.resp[p]))
+
+
+def _features(clusters: Clusters, Z: np.ndarray) -> Any:
+    """Return the features of the rows, or what stands for them in products."""
+    if len(Z) >= MANY_COLUMNS and isinstance(clusters, ProductsOfFeatures):
+        return clusters.products(Z)
+    return clusters.features(Z)
 
 
 def _of_all_groups(task: Task, cells: _Cells, p: int) -> np.ndarray:
