@@ -32,7 +32,7 @@ WORTH_A_FIRST_LOOK = 1.25  # times as many rows
 # 0 to 0.35 for one Gaussian in 20 dimensions, and 0.9 or more where the split raises the bound with all rows.
 NOISE = 0.5
 BATCH_BYTES = 2**25  # of the features of the clusters that share their iterations
-DAMPED, NORMAL = 3, 3  # iterations before the first merge
+DAMPED, NORMAL = 5, 4  # iterations before the first merge
 BETWEEN_JOINS = 2
 SMALLEST_PART = 1.0  # rows
 MANY_COLUMNS = 32  # from here, products without stored features are faster for so few cells

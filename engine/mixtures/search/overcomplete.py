@@ -18,7 +18,7 @@ from benthoscope.engine.mixtures.search.greedy import Start, Task, one_cluster
 from benthoscope.engine.mixtures.search.local_splits import split_locally
 from benthoscope.engine.mixtures.search.pruning import COARSE, HASTY, prune
 
-DAMPED, NORMAL = 8, 2  # iterations; only the last ones use the full weights
+DAMPED, NORMAL = 12, 2  # iterations; only the last ones use the full weights
 FEWEST_IN_A_CELL = 2
 
 
