@@ -1,15 +1,17 @@
-"""How pure the clusters of each set are: the default run with its levels, k-means and HDBSCAN, on the same rows."""
+"""How pure the clusters of each set are, and how well they agree with the classes: the default run with its levels, full
+covariances, k-means, spectral clustering and HDBSCAN, on the same rows.
+"""
 
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from sklearn.cluster import HDBSCAN, KMeans
+from sklearn.cluster import HDBSCAN, KMeans, SpectralClustering
 
 from benthoscope.engine.analysis.cluster_purity import separation
 from benthoscope.engine.compute import blas_threads
 from benthoscope.engine.jobs.cluster.levels import hierarchy_of
 from benthoscope.engine.jobs.cluster.model_catalog import ENTRIES, USUAL_MODEL, USUAL_WIDTH
-from benthoscope.engine.metrics import v_measure
+from benthoscope.engine.metrics import adjusted_rand, v_measure
 from benthoscope.engine.progress import ignore
 from tests.benchmarks.known_sets import KnownSet, known_sets
 from tests.benchmarks.measure import Cost, Table, measure
@@ -22,6 +24,7 @@ COLUMNS = (
     f"% of images in clusters at least {100 * PURE:.0f} % pure",
     "mean purity, %",
     "V-measure",
+    "ARI",
     "silhouette",
     "CPU s",
 )
@@ -41,8 +44,12 @@ def _table(known: KnownSet) -> Table:
     rows = [_row(f"{USUAL_MODEL}, default", known, usual, cost)]
     for name, labels in (("coarser level", levels.coarse), ("finer level", levels.fine)):
         rows.append(_row(f"{USUAL_MODEL}, {name}", known, labels, extra))
-    for clusters in (count, levels.n_clusters[2]):
-        rows.append(_measured(f"k-means, K = {clusters}", known, lambda K=clusters: _k_means(known, K)))
+    rows.append(_measured(f"{USUAL_MODEL}, full covariances", known, lambda: _default_run(known, "full")))
+    classes = int(known.classes.max()) + 1
+    for clusters in (classes, count, levels.n_clusters[2]):
+        told = ", the true number" if clusters == classes else ""
+        rows.append(_measured(f"k-means, K = {clusters}{told}", known, lambda K=clusters: _k_means(known, K)))
+    rows.append(_measured(f"spectral clustering, K = {classes}", known, lambda: _spectral(known, classes)))
     for smallest in (5, 20):
         name = f"HDBSCAN, clusters of {smallest} images or more"
         rows.append(_measured(name, known, lambda size=smallest: HDBSCAN(size).fit_predict(known.X)))
@@ -57,13 +64,18 @@ def _table(known: KnownSet) -> Table:
     )
 
 
-def _default_run(known: KnownSet) -> np.ndarray:
-    model = DEFAULT.estimator(width=USUAL_WIDTH, observation=DEFAULT.observation, random_state=0)
+def _default_run(known: KnownSet, observation: str | None = DEFAULT.observation) -> np.ndarray:
+    model = DEFAULT.estimator(width=USUAL_WIDTH, observation=observation, random_state=0)
     return model.fit(known.X, groups=known.groups).labels_
 
 
 def _k_means(known: KnownSet, clusters: int) -> np.ndarray:
     return KMeans(clusters, n_init=10, random_state=0).fit_predict(known.X)
+
+
+def _spectral(known: KnownSet, clusters: int) -> np.ndarray:
+    model = SpectralClustering(clusters, affinity="nearest_neighbors", random_state=0)
+    return model.fit_predict(known.X)
 
 
 def _measured(name: str, known: KnownSet, fit: Callable[[], np.ndarray]) -> tuple[object, ...]:
@@ -87,6 +99,7 @@ def _row(name: str, known: KnownSet, labels: np.ndarray, cost: Cost) -> tuple[ob
         f"{100 * sizes[pure].sum() / len(labels):.1f}",
         f"{100 * largest[is_large].sum() / len(labels):.1f}",
         f"{v_measure(known.classes, labels):.3f}",
+        f"{adjusted_rand(known.classes, labels):.3f}",
         "-" if silhouette is None else f"{silhouette:.3f}",
         cost.cpu,
     )

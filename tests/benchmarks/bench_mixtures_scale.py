@@ -127,13 +127,13 @@ def _iteration(title: str, files: Files, scorer: Scorer, compute: Compute) -> li
     frame = Frame(np.zeros(scorer.clusters.n_features), 1.0)
     data = Observations(files.rows, files.groups, len(scorer.log_weights), frame, compute)
     data.sweep(scorer)  # chunks travel and workers warm up
-    before, walls = _tree_seconds(), []
+    before, walls = cpu_of_tree(), []
     for _ in range(REPEATS):
         walls.append(measure(lambda: data.sweep(scorer))[1].wall)
-    return [title, min(walls), (_tree_seconds() - before) / REPEATS]
+    return [title, min(walls), (cpu_of_tree() - before) / REPEATS]
 
 
-def _tree_seconds() -> float:
+def cpu_of_tree() -> float:
     """Return the CPU seconds of this process and all its running descendants so far."""
     main_process = psutil.Process()
     return sum(sum(process.cpu_times()[:2]) for process in [main_process, *main_process.children(recursive=True)])
