@@ -52,7 +52,7 @@ class Vectors:
 
 def tables() -> Iterator[Table]:
     with tempfile.TemporaryDirectory() as folder, blas_threads(1):
-        for known in _sets(Path(folder)):
+        for known in labelled_sets(Path(folder)):
             columns = (
                 "descriptor",
                 "numbers",
@@ -150,7 +150,7 @@ def _training(known: Known, rng: np.random.Generator) -> np.ndarray:
     return chosen
 
 
-def _sets(folder: Path) -> Iterator[Known]:
+def labelled_sets(folder: Path) -> Iterator[Known]:
     truth = make_campaign(folder / "campaign", dives=8, images=1200, seed=1, workers=1)
     named = [image for image in truth.images if image.label and image.quality == "good"]
     yield balanced(

@@ -103,7 +103,8 @@ def overcomplete_on_samples(task: Task, first_rows: int) -> Fit:
             best = fit
         if not grows:
             return best
-        cells *= GROWTH if cells == CELLS or fit.n_clusters > NEARLY_ALL * cells else SMALLER_GROWTH
+        all_remained = cells == CELLS or fit.n_clusters > NEARLY_ALL * cells
+        cells = GROWTH * cells if all_remained else SMALLER_GROWTH * cells
 
 
 def mended(sample: Task, fit: Fit) -> Fit:
