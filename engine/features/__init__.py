@@ -11,7 +11,12 @@ if TYPE_CHECKING:
     from benthoscope.engine.features.compression import LinearProjection, PrincipalAxes, RandomProjection
     from benthoscope.engine.features.descriptor import Descriptor, Projected, Segments
     from benthoscope.engine.features.masks import pack_mask, point_labels, segment_labels, unpack_mask
-    from benthoscope.engine.features.networks.deep_descriptor import EfficientNetLite, EfficientNetViews, OnnxDescriptor
+    from benthoscope.engine.features.networks.deep_descriptor import (
+        EfficientNetEightBits,
+        EfficientNetLite,
+        EfficientNetViews,
+        OnnxDescriptor,
+    )
     from benthoscope.engine.features.networks.onnx_network import Normalisation
     from benthoscope.engine.features.patches import DeepPatches, HogPatches, SiftPatches
     from benthoscope.engine.features.pyramid_kernel import PyramidKernelAxes
@@ -29,6 +34,7 @@ __all__ = [
     "ColourTexture",
     "DeepPatches",
     "Descriptor",
+    "EfficientNetEightBits",
     "EfficientNetLite",
     "EfficientNetViews",
     "HogPatches",
@@ -69,6 +75,7 @@ __getattr__, __dir__ = lazy_names(
         "ColourTexture": "benthoscope.engine.features.colour_texture",
         "DeepPatches": "benthoscope.engine.features.patches",
         "Descriptor": "benthoscope.engine.features.descriptor",
+        "EfficientNetEightBits": "benthoscope.engine.features.networks.deep_descriptor",
         "EfficientNetLite": "benthoscope.engine.features.networks.deep_descriptor",
         "EfficientNetViews": "benthoscope.engine.features.networks.deep_descriptor",
         "HogPatches": "benthoscope.engine.features.patches",

@@ -88,6 +88,14 @@ RECIPES = (
         lambda d: PrincipalAxes(d or 32, further=max(LEARNED - (d or 32), 0)),
     ),
     DescriptorSpec(
+        "deep-int8",
+        "image",
+        "The network of deep with 8-bit numbers, adapted to your images. Describing is almost twice as fast, and "
+        "classifiers are about as accurate.",
+        lambda choices: _made("EfficientNetEightBits", choices.cache),
+        lambda d: PrincipalAxes(d or 32, further=max(LEARNED - (d or 32), 0)),
+    ),
+    DescriptorSpec(
         "deep-views",
         "image",
         "The network of deep, averaged over six views of each image. Improves suggestions in Learn on some "

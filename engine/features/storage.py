@@ -143,7 +143,12 @@ def _kinds() -> dict[str, Any]:
     """Return the class of each descriptor. Their modules are slow to import."""
     from benthoscope.engine.features.colour_segments import ColourSegments
     from benthoscope.engine.features.colour_texture import ColourTexture, MeanColour
-    from benthoscope.engine.features.networks.deep_descriptor import EfficientNetLite, EfficientNetViews, OnnxDescriptor
+    from benthoscope.engine.features.networks.deep_descriptor import (
+        EfficientNetEightBits,
+        EfficientNetLite,
+        EfficientNetViews,
+        OnnxDescriptor,
+    )
     from benthoscope.engine.features.patches import DeepPatches, HogPatches, SiftPatches
     from benthoscope.engine.features.pyramid_kernel import PyramidKernelAxes
     from benthoscope.engine.features.scspm import ScSPM
@@ -154,6 +159,7 @@ def _kinds() -> dict[str, Any]:
     kinds = (
         *kinds,
         EfficientNetViews,
+        EfficientNetEightBits,
         SiftPatches,
         HogPatches,
         DeepPatches,

@@ -7,7 +7,7 @@ import numpy as np
 
 from benthoscope.engine.compute import InOrder
 from benthoscope.engine.topics import ActiveRule, HistogramIntersectionSVM, VisualLDA, active_learning
-from benthoscope.engine.topics.gibbs import GibbsRule, run_chain
+from benthoscope.engine.topics.sampling.gibbs import GibbsRule, run_chain
 from benthoscope.engine.topics.updates import bound, global_step
 from benthoscope.engine.topics.variational import Runtime, collect
 from tests.acceptance.test_topic_classes import accuracy, few_of_each, svi

@@ -11,13 +11,13 @@ from benthoscope.app.session.app_state import AppState
 from benthoscope.app.session.session import Session
 from benthoscope.engine.features import DESCRIPTORS, available
 
-EASY = ("deep", "deep-views", "scspm", "segments", "colour", "colour-segments", "pyramid-kernel")
+EASY = ("deep", "deep-int8", "deep-views", "scspm", "segments", "colour", "colour-segments", "pyramid-kernel")
 
 
 def describing(app: AppState, collections: list[str]) -> Recipe:
     """The form for describing images."""
     word, problem = available("deep")
-    words = [name for name in EASY if name not in ("deep", "deep-views") or problem is None]
+    words = [name for name in EASY if name not in ("deep", "deep-int8", "deep-views") or problem is None]
     fields = (
         FormField(
             "kinds",

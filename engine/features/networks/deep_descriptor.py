@@ -1,16 +1,18 @@
 """Descriptors from trained networks: the output of a network for the whole image."""
 
 import hashlib
+import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from benthoscope.engine.features.networks.efficientnet import FEATURES, SIZE, graph_file
-from benthoscope.engine.features.networks.onnx_network import Normalisation, OnnxNetwork
+from benthoscope.engine.features.networks.onnx_network import Normalisation, OnnxNetwork, in_eight_bits
 from benthoscope.engine.features.scspm import unit
 from benthoscope.engine.problems import fail
 from benthoscope.engine.progress import OnStep, ignore
@@ -56,6 +58,57 @@ class EfficientNetLite(BuiltNetwork):
     width: ClassVar[int] = FEATURES
     parameters: ClassVar[dict] = {"size": SIZE}
     arrays: ClassVar[dict] = {}
+
+    def describe(self, image: np.ndarray) -> np.ndarray:
+        return unit(np.sqrt(self.network(image)))
+
+
+CALIBRATED_ON = 200  # images; more of them do not change the accuracy
+
+
+@dataclass(frozen=True)
+class EfficientNetEightBits(BuiltNetwork):
+    """The same features, computed with weights and activations of 8 bits, which is faster. Their ranges are learned
+    from the images of the collection. The file of the network is stored with the descriptor, because other images would
+    give other ranges."""
+
+    graph: np.ndarray | None = field(default=None, repr=False, compare=False)  # the bytes of the ONNX file
+
+    name: ClassVar[str] = "efficientnet-lite0-int8"
+    version: ClassVar[int] = 1
+    level: ClassVar[str] = "image"
+    longest: ClassVar[int] = 320  # px; the network itself uses 224 x 224
+    width: ClassVar[int] = FEATURES
+    parameters: ClassVar[dict] = {"size": SIZE, "bits": 8}
+
+    @property
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {} if self.graph is None else {"graph": self.graph}
+
+    @classmethod
+    def restored(cls, parameters: dict[str, Any], arrays: dict[str, np.ndarray], *, cache: Path) -> Self:
+        return cls(cache, arrays.get("graph"))
+
+    def fit(self, images: Iterable[np.ndarray], *, random_state=None, on_step: OnStep = ignore) -> Self:
+        exact = OnnxNetwork(graph_file(self.cache), normalisation=LITE)
+        file = in_eight_bits(exact, islice(images, CALIBRATED_ON))
+        return replace(self, graph=np.frombuffer(file, np.uint8))
+
+    @cached_property
+    def network(self) -> OnnxNetwork:
+        if self.graph is None:
+            raise ValueError("this descriptor is not trained: call fit first")
+        file = self.graph.tobytes()
+        path = Path(self.cache) / f"efficientnet-lite0-int8-{hashlib.sha256(file).hexdigest()[:16]}.onnx"
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+            partial.write_bytes(file)
+            partial.replace(path)  # atomic, even if two processes write it
+        return OnnxNetwork(path, normalisation=LITE)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"cache": self.cache, "graph": self.graph}
 
     def describe(self, image: np.ndarray) -> np.ndarray:
         return unit(np.sqrt(self.network(image)))

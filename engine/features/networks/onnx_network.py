@@ -2,7 +2,9 @@
 missing ones can be given."""
 
 import json
-from collections.abc import Sequence
+import logging
+import tempfile
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -99,6 +101,39 @@ class OnnxNetwork:
                 "give its input size with --input-size",
             ) from error
         return value[0]
+
+
+def in_eight_bits(network: OnnxNetwork, images: Iterable[np.ndarray]) -> bytes:
+    """Return the ONNX file of the network with weights and activations of 8 bits, whose ranges come from some RGB
+    images. Needs the library onnx."""
+    import_optional("onnx")
+    import_optional("onnxruntime")
+    from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+
+    class Batches(CalibrationDataReader):
+        def __init__(self) -> None:
+            self.images = iter(images)
+
+        def get_next(self) -> dict[str, np.ndarray] | None:
+            image = next(self.images, None)
+            return None if image is None else {network.form.name: network.form.array(image, network.normalisation)}
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "network.onnx"
+        logging.disable(logging.WARNING)  # advice for developers of networks
+        try:
+            quantize_static(
+                str(network.path),
+                str(path),
+                Batches(),
+                quant_format=QuantFormat.QDQ,
+                per_channel=True,
+                activation_type=QuantType.QUInt8,
+                weight_type=QuantType.QInt8,
+            )
+        finally:
+            logging.disable(logging.NOTSET)
+        return path.read_bytes()
 
 
 def pooled(value: np.ndarray) -> np.ndarray:

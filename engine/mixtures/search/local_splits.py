@@ -63,7 +63,9 @@ def local_splits(task: Task, fit: Fit, labels: np.ndarray, tried: np.ndarray) ->
 def _worth_all_rows(task: Task, rows: dict[int, np.ndarray]) -> set[int]:
     """Return the clusters whose split may raise the bound, judged by a part of their rows."""
     few = max(ROWS_AT_FIRST, ROWS_AT_FIRST_A_DIMENSION * task.model.clusters.n_features)
-    at_first = {k: _some(members, few, task.rng) for k, members in rows.items() if len(members) > WORTH_A_FIRST_LOOK * few}
+    at_first = {
+        k: _some(members, few, task.rng) for k, members in rows.items() if len(members) > WORTH_A_FIRST_LOOK * few
+    }
     worth = set(rows) - set(at_first)
     for batch in _fitted_batches(task, at_first):
         worth |= {k for p, k in enumerate(batch.numbers) if batch.sizes[p] > 1 or not batch.fits_noise(p)}

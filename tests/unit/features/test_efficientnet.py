@@ -8,7 +8,12 @@ import pytest
 from skimage import data
 
 from benthoscope.engine.features.networks import efficientnet
-from benthoscope.engine.features.networks.deep_descriptor import EfficientNetLite, EfficientNetViews, views
+from benthoscope.engine.features.networks.deep_descriptor import (
+    EfficientNetEightBits,
+    EfficientNetLite,
+    EfficientNetViews,
+    views,
+)
 from benthoscope.engine.features.networks.efficientnet import (
     feature_graph,
     folded,
@@ -45,6 +50,18 @@ def test_the_mean_of_views_is_the_same_for_a_symmetric_image_and_its_mirror_imag
     of_views = np.stack([descriptor.describe(view) for view in views(symmetric)])
     assert (of_views @ seen).min() > (of_views @ of_views.T).min()  # the mean is nearer to each view than some of them
     assert not np.allclose(seen, descriptor.describe(symmetric))
+
+
+def test_eight_bits_describe_images_nearly_as_the_exact_network_and_can_be_restored(descriptor, tmp_path):
+    images = [data.astronaut(), data.coffee(), data.chelsea(), data.rocket()]
+    few = EfficientNetEightBits(descriptor.cache).fit(images)
+    exact, rounded = (np.stack([each.describe(image) for image in images]) for each in (descriptor, few))
+    same = (exact * rounded).sum(1)
+    others = (exact @ exact.T)[~np.eye(len(images), dtype=bool)]
+    assert same.min() > 0.95 > others.max()
+    assert len(few.arrays["graph"]) < 0.4 * graph_file(descriptor.cache).stat().st_size
+    restored = EfficientNetEightBits.restored(few.parameters, few.arrays, cache=tmp_path)
+    assert np.array_equal(restored.describe(images[0]), rounded[0])
 
 
 def slow_convolution(image, kernel, stride):
