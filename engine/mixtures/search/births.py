@@ -12,8 +12,8 @@ from benthoscope.engine.mixtures.search.greedy import Task
 
 WORST = 0.02  # fraction of the rows that form the new cluster: those with the lowest density
 TRIED_ON = 10_000  # a proposal is tested on this many rows before all rows
-GROWN = StoppingRule(tol=1e-4, max_iter=5)
-STAGES = 4  # of GROWN; after each, a cluster that seems to fall short is given up
+GROWN = StoppingRule(tol=1e-4, max_iter=3)
+STAGES = 7  # of GROWN; after each, a cluster that seems to fall short is given up
 
 
 def born(task: Task, fit: Fit) -> Fit | None:
@@ -35,17 +35,18 @@ def born(task: Task, fit: Fit) -> Fit | None:
 def _grown(task: Task, before: Fit, start: Statistics, settled: bool) -> Fit | None:
     """Return the fit with the new cluster, if its bound is higher than that of the existing clusters after as many
     iterations on the same rows. `settled` says that these have converged."""
-    same, grown, last = before, None, -np.inf
+    same, grown, last = before, None, -np.inf  # `last`: by how much the fit with the new cluster was better
     for _ in range(STAGES):
         grown = converge(task.model, task.data, grown.statistics if grown else start, GROWN)
         if not settled and not same.converged:
             same = converge(task.model, task.data, same.statistics, GROWN)
         task.course.worked(grown.iterations * len(task.data))
         task.course.pulse()
-        falls_short = grown.bound + (grown.bound - last) < same.bound  # the next stage adds less than the last one
+        better = grown.bound - same.bound
+        falls_short = better + (better - last) < 0  # the next stage adds less than the last one
         if grown.converged or falls_short:
             break
-        last = grown.bound
+        last = better
     return grown if grown is not None and task.gains(same, grown) else None
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 PASSES = 3  # of k-means
+ROWS_A_CENTRE = 100  # rows per cell among which the first centres are chosen
 ROWS_A_CELL = 300  # largest number of rows per cell that k-means uses
 DAMPING = 0.5  # exponent of the proportions; with the full weights, one broad cell would absorb its neighbours
 
@@ -22,11 +23,19 @@ def kmeans_cells(rows: np.ndarray, count: int, rng: np.random.Generator) -> np.n
 def _spread(rows: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
     """Return k-means++ centres: each further centre is a row drawn by its squared distance to the nearest centre so
     far."""
+    if len(rows) > ROWS_A_CENTRE * count:
+        rows = rows[rng.choice(len(rows), ROWS_A_CENTRE * count, replace=False)]
+    lengths = (rows**2).sum(1)
+
+    def distances(centre: int) -> np.ndarray:
+        return np.maximum(lengths - 2 * (rows @ rows[centre]) + lengths[centre], 0.0)
+
     chosen = [int(rng.integers(len(rows)))]
-    far = ((rows - rows[chosen[0]]) ** 2).sum(1)
+    far = distances(chosen[0])
     while len(chosen) < min(count, len(rows)) and far.sum() > 0:
         chosen.append(int(np.searchsorted(far.cumsum(), rng.random() * far.sum()).clip(max=len(rows) - 1)))
-        far = np.minimum(far, ((rows - rows[chosen[-1]]) ** 2).sum(1))
+        far = np.minimum(far, distances(chosen[-1]))
+        far[chosen[-1]] = 0.0
     return rows[chosen]
 
 

@@ -235,7 +235,7 @@ class _Cells:
 
     def log_weights(self, clusters: list[int]) -> dict[int, np.ndarray]:
         """Return the log weights of the cells of each of these clusters (groups with rows, m)."""
-        log_weights = {}
+        log_weights: dict[int, np.ndarray] = {}
         for alike, counts, edges in self._counts_of_alike(clusters):
             expected = self.model.weights.posterior(counts, counts.sum(1)).expected_log
             log_weights |= dict(zip(alike, np.split(expected, edges[1:-1]), strict=True))

@@ -4,7 +4,7 @@ A price is the difference of the lower bound with all other responsibilities fix
 therefore raises the bound of the next iteration.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -33,10 +33,11 @@ TRIAL = 6  # iterations after which a deletion that lowers the bound must have r
 
 @dataclass(frozen=True)
 class SharedRows:
-    """A fit and how much its clusters share their rows."""
+    """A fit, how much its clusters share their rows, and the deletions that were priced so far, by cluster."""
 
     fit: Fit
     overlap: Overlap
+    priced: "dict[int, Deletion]" = field(default_factory=dict)
 
     @classmethod
     def of(cls, task: Task, fit: Fit) -> "SharedRows":
@@ -53,7 +54,7 @@ def prune(task: Task, fit: Fit, trials: int = 3, leave_at: float = 0.0, too_many
     start follows in any case.
     """
     data, unchanged = task.data, 0
-    fit = _iterated(task, _without_rare(task, fit), ITERATIONS)
+    fit = _without_rare(task, fit)
     for _ in range(ROUNDS):
         before = fit.bound
         fit = _iterated(task, fit, ITERATIONS)
@@ -69,7 +70,7 @@ def prune(task: Task, fit: Fit, trials: int = 3, leave_at: float = 0.0, too_many
             if len(data) < ROWS_TO_DECIDE * fit.n_clusters and fit.bound - before < leave_at * len(data):
                 return fit
         elif fit.bound - before < QUIET * len(data):
-            smaller = _tried(task, fit, trials)
+            smaller = _tried(task, shared, trials)
             if smaller is None:
                 return fit
             fit = smaller
@@ -90,6 +91,7 @@ def deleted(task: Task, shared: SharedRows) -> Statistics | None:
     order = np.argsort(sizes, kind="stable")
     small = order[sizes[order] < SMALL * shared.fit.scorer.clusters.n_features]
     priced = deletions_of(task, shared.fit, small[:PRICED] if len(small) else order[:LARGE_PRICED])
+    shared.priced.update(priced)
     chosen, receivers = [], set()
     for k, deletion in sorted(priced.items(), key=lambda item: -item[1].gain):
         if deletion.gain > 0 and k not in receivers and deletion.receiver not in chosen:
@@ -196,13 +198,11 @@ def _better_fit(task: Task, fit: Fit, start: Statistics) -> Fit:
     return after if after.bound > fit.bound else fit
 
 
-def _tried(task: Task, fit: Fit, trials: int) -> Fit | None:
-    """Delete the cheapest cluster whose loss some iterations make up for. None if `trials` attempts fail."""
-    if not trials:
-        return None
-    order = np.argsort(fit.statistics.owned, kind="stable")[:PRICED]
-    deletions = sorted(deletions_of(task, fit, order).values(), key=lambda deletion: -deletion.gain)
-    same = None
+def _tried(task: Task, shared: SharedRows, trials: int) -> Fit | None:
+    """Delete the cheapest cluster, of those that were priced, whose loss some iterations make up for. None if `trials`
+    attempts fail."""
+    fit, same = shared.fit, None
+    deletions = sorted(shared.priced.values(), key=lambda deletion: -deletion.gain)
     for deletion in deletions[:trials]:
         if deletion.gain < -LOSS * task.model.clusters.n_statistics:
             return None
