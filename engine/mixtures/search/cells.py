@@ -3,7 +3,7 @@
 import numpy as np
 
 PASSES = 3  # of k-means
-ROWS_A_CENTRE = 100  # rows per cell among which the first centres are chosen
+MANY_CENTRES, ROWS_A_CENTRE = 64, 100  # from so many cells, the first centres are chosen among so many rows per cell
 ROWS_A_CELL = 300  # largest number of rows per cell that k-means uses
 DAMPING = 0.5  # exponent of the proportions; with the full weights, one broad cell would absorb its neighbours
 
@@ -23,7 +23,7 @@ def kmeans_cells(rows: np.ndarray, count: int, rng: np.random.Generator) -> np.n
 def _spread(rows: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
     """Return k-means++ centres: each further centre is a row drawn by its squared distance to the nearest centre so
     far."""
-    if len(rows) > ROWS_A_CENTRE * count:
+    if count >= MANY_CENTRES and len(rows) > ROWS_A_CENTRE * count:
         rows = rows[rng.choice(len(rows), ROWS_A_CENTRE * count, replace=False)]
     lengths = (rows**2).sum(1)
 

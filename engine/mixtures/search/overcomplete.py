@@ -53,6 +53,7 @@ FULL = 0.8  # if at least this fraction of the cells remains after pruning, ther
 MOST_ROWS = 90_000  # of a sample
 SLIGHTLY_MORE = 1.25  # a sample with fewer rows than all by this factor costs more than it saves
 AS_MANY = 10  # if all rows are fewer than this many samples, splits are tried on all rows only
+CERTAIN = 0.85  # mean sum of the squared responsibilities of a row, below which clusters overlap much
 MENDED = 3  # rounds of local splits on a sample
 ROWS_A_DIMENSION = 2.5  # minimum number of rows of a cell per dimension, for full covariances
 ROWS_OF_FEW_STATISTICS = 20  # the same for clusters without covariances, however many dimensions
@@ -94,7 +95,8 @@ def overcomplete_on_samples(task: Task, first_rows: int) -> Fit:
         fit = _pruned(sample, min(cells, most), COARSE if largest else HASTY, np.inf if largest else FULL * cells)
         grows = not largest and _too_few_cells(fit, cells)
         if not grows:
-            if AS_MANY * len(sample.data) < len(task.data) or len(sample.data) == len(task.data):
+            few = AS_MANY * len(sample.data) < len(task.data)
+            if few or len(sample.data) == len(task.data) or _is_blurred(sample, fit):
                 fit = mended(sample, fit)
             grows = not largest and _too_few_cells(fit, cells)
         if best is not None:
@@ -105,6 +107,13 @@ def overcomplete_on_samples(task: Task, first_rows: int) -> Fit:
             return best
         all_remained = cells == CELLS or fit.n_clusters > NEARLY_ALL * cells
         cells = GROWTH * cells if all_remained else SMALLER_GROWTH * cells
+
+
+def _is_blurred(sample: Task, fit: Fit) -> bool:
+    """Return whether the clusters overlap so much that further splits are likely."""
+    sample.course.worked(len(sample.data))
+    certain = float(np.trace(sample.data.overlap(fit.scorer).shared)) / len(sample.data)
+    return certain < CERTAIN
 
 
 def mended(sample: Task, fit: Fit) -> Fit:
