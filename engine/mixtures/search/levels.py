@@ -58,7 +58,7 @@ def in_levels(
         else:
             level_task = replace(level_task, data=level_task.data.in_single_precision())
             better = mended_and_improved if strategy.grows else improved if level == last else refined
-            trials = [(better, None if fit is None else _carried(level_task, fit, strategy.grows))]
+            trials = [(better, None if fit is None else _carried(level_task, fit, strategy.grows and level == 1))]
         fit = _best_of(trials, level_task, resumed, finish)
         task.course.leave_searches()
     return _converged(strategy, task, fit, finish, last + 1, state if state and first > last else None)
