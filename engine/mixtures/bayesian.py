@@ -62,7 +62,7 @@ class BayesianMixture(FittedEstimator):
         small clusters and deletes or merges those that do not improve the bound. "random" starts with too many random
         clusters, and "none" keeps the initial clusters. "best" keeps the highest bound of several searches: on up to
         `search_rows` rows "greedy", "together" and four over-complete starts. On more rows, over-complete starts on
-        samples follow each other, each with three times more clusters and rows, until most of them are superfluous.
+        samples follow each other, each with two or three times more clusters and rows, until most are superfluous.
         Then all clusters are split into several parts at once, merged and deleted while that raises the bound. With
         many tiny groups, such as images of a few segments, "best" runs "greedy" only, because longer searches then add
         clusters of only a few groups.

@@ -159,11 +159,11 @@ class _Sum:
 def _blocks(chunk, clusters, K: int) -> Iterator[tuple[Any, np.ndarray]]:
     """Yield the features (F, n) and groups (n,) of each block, for K clusters. The next block may overwrite the memory
     of the features."""
-    if chunk.precision == np.float32 and K <= FEW_CLUSTERS and isinstance(clusters, ProductsOfFeatures):
-        if clusters.n_features >= MANY_COLUMNS:
-            for Z, groups in _scaled_blocks(chunk, PRODUCT_ROWS):
-                yield clusters.products(Z), groups
-            return
+    is_fast = chunk.precision == np.float32 and K <= FEW_CLUSTERS and clusters.n_features >= MANY_COLUMNS
+    if is_fast and isinstance(clusters, ProductsOfFeatures):
+        for Z, groups in _scaled_blocks(chunk, PRODUCT_ROWS):
+            yield clusters.products(Z), groups
+        return
     if len(chunk) * clusters.n_statistics * np.dtype(chunk.precision).itemsize > chunk.most_cached:
         yield from _computed_blocks(chunk, clusters)
         return

@@ -1,5 +1,7 @@
-"""How pure the clusters of each set are, and how well they agree with the classes: the default run with its levels, full
-covariances, k-means, spectral clustering and HDBSCAN, on the same rows.
+"""How pure the clusters of each set are, and how well they agree with the classes.
+
+Compared are the default run with its levels, full covariances, k-means, spectral clustering and HDBSCAN, on the same
+rows.
 """
 
 from collections.abc import Callable, Iterator

@@ -106,9 +106,7 @@ def _fit(data: ShapedRows, compute: Compute) -> None:
     model_named("gmc")(random_state=0).fit(data.rows, groups=data.groups, compute=compute)
 
 
-def _in_turn(
-    first: Callable[[], object], second: Callable[[], object], turns: int
-) -> tuple[list[float], list[float]]:
+def _in_turn(first: Callable[[], object], second: Callable[[], object], turns: int) -> tuple[list[float], list[float]]:
     """Return the wall seconds of both functions, each run alternately `turns` times."""
     seconds = [(_wall(first), _wall(second)) for _ in range(turns)]
     return [pair[0] for pair in seconds], [pair[1] for pair in seconds]
@@ -145,7 +143,9 @@ def _dask() -> Table:
     for workers in walls:
         overhead = 100 * (median(cpu[workers]) / cpu_alone - 1)
         faster = _ratio(walls[1], walls[workers])
-        rows.append([f"Dask, {workers} worker processes", median(walls[workers]), median(cpu[workers]), overhead, faster])
+        rows.append(
+            [f"Dask, {workers} worker processes", median(walls[workers]), median(cpu[workers]), overhead, faster]
+        )
     columns = ["machine", "wall s", "CPU s of all processes", "overhead, % CPU", "times one worker"]
     return Table(f"One iteration on {DASK_ROWS:,} x 20 from a file of float32, median of 3 turns", columns, rows)
 

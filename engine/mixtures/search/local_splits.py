@@ -265,7 +265,8 @@ class _Cells:
             of_weights = _gains_of_weights(self.model.weights, counts, pairs[alike[0]])
             for p, gain in zip(alike, np.add.reduceat(of_weights, edges[:-1], axis=1).T, strict=True):
                 gains[p] += gain - _entropy_lost(self.resp[p], pairs[p])
-        return any([self._join_within(p, pairs[p].T, gains[p]) for p in active])
+        joined = [self._join_within(p, pairs[p].T, gains[p]) for p in active]
+        return any(joined)
 
     def _join_within(self, p: int, pairs: np.ndarray, gains: np.ndarray) -> bool:
         used, resp = set(), self.resp[p].copy()
