@@ -13,7 +13,7 @@ from benthoscope.engine.features.scspm import ScSPM
 from benthoscope.engine.features.sift import DenseSift
 from benthoscope.engine.problems import fail
 from benthoscope.engine.progress import OnStep, Progress, ignore
-from benthoscope.engine.topics.classification import histogram_intersection, pyramid_histograms
+from benthoscope.engine.topics.classes.classification import histogram_intersection, pyramid_histograms
 
 LEVEL_WEIGHTS = (0.25, 0.25, 0.5)  # of the levels with 1, 4 and 16 cells (Lazebnik et al.)
 LEAST_SHARE = 1e-6  # axes with a smaller share of the variance are rounding errors

@@ -1,7 +1,7 @@
 """Topics of images: the infinite-word topic model, which infers its visual vocabulary, and its baselines."""
 
-from benthoscope.engine.topics.active_learning import ActiveRule, active_learning, margin_scores
-from benthoscope.engine.topics.classification import HistogramIntersectionSVM, PyramidKernel, TopicClassifier
+from benthoscope.engine.topics.classes.active_learning import ActiveRule, active_learning, margin_scores
+from benthoscope.engine.topics.classes.classification import HistogramIntersectionSVM, PyramidKernel, TopicClassifier
 from benthoscope.engine.topics.documents import Documents, as_documents
 from benthoscope.engine.topics.estimator import InfiniteWordTopicModel
 from benthoscope.engine.topics.generative import draw_corpus

@@ -5,8 +5,8 @@ import pytest
 
 from benthoscope.engine.problems import BadInput
 from benthoscope.engine.topics import InfiniteWordTopicModel, VisualLDA
-from benthoscope.engine.topics.active_learning import ActiveRule, active_learning, least_certain, margin_scores
-from benthoscope.engine.topics.classification import (
+from benthoscope.engine.topics.classes.active_learning import ActiveRule, active_learning, least_certain, margin_scores
+from benthoscope.engine.topics.classes.classification import (
     HistogramIntersectionSVM,
     PyramidKernel,
     TopicClassifier,

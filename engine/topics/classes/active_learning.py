@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from benthoscope.engine.problems import fail, unknown
 from benthoscope.engine.progress import OnStep, Progress, ignore
-from benthoscope.engine.topics.classification import HistogramIntersectionSVM
+from benthoscope.engine.topics.classes.classification import HistogramIntersectionSVM
 from benthoscope.engine.topics.documents import as_documents, document_of_rows
 from benthoscope.engine.topics.topic_estimator import TopicEstimator
 
