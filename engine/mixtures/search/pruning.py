@@ -28,6 +28,7 @@ HASTY = 0.05  # the same for a start that another one with more cells may follow
 ROWS_TO_DECIDE = 300  # rows per cluster that a sample needs for reliable decisions
 PATIENCE = 2  # rounds that remove no cluster, after which a start with too few cells ends
 LOSS = 1.0  # nats per statistic of a cluster; a deletion that lowers the bound by more is not tried
+FEW = 20_000  # up to this many rows in all, it is
 TRIAL = 6  # iterations after which a deletion that lowers the bound must have raised it again
 
 
@@ -90,7 +91,8 @@ def deleted(task: Task, shared: SharedRows) -> Statistics | None:
     sizes = shared.fit.statistics.owned
     order = np.argsort(sizes, kind="stable")
     small = order[sizes[order] < SMALL * shared.fit.scorer.clusters.n_features]
-    priced = deletions_of(task, shared.fit, small[:PRICED] if len(small) else order[:LARGE_PRICED])
+    most = LARGE_PRICED if len(task.data) > FEW else PRICED
+    priced = deletions_of(task, shared.fit, small[:PRICED] if len(small) else order[:most])
     shared.priced.update(priced)
     chosen, receivers = [], set()
     for k, deletion in sorted(priced.items(), key=lambda item: -item[1].gain):
@@ -203,8 +205,9 @@ def _tried(task: Task, shared: SharedRows, trials: int) -> Fit | None:
     attempts fail."""
     fit, same = shared.fit, None
     deletions = sorted(shared.priced.values(), key=lambda deletion: -deletion.gain)
+    is_cheap = len(task.data) == task.course.total_rows <= FEW
     for deletion in deletions[:trials]:
-        if deletion.gain < -LOSS * task.model.clusters.n_statistics:
+        if not is_cheap and deletion.gain < -LOSS * task.model.clusters.n_statistics:
             return None
         after = _iterated(task, replace(fit, statistics=_without(fit.statistics, [deletion])), TRIAL)
         same = same or _iterated(task, fit, TRIAL)
