@@ -50,6 +50,7 @@ def _damped(model: Model, statistics: Statistics) -> Scorer:
 CELLS, GROWTH = 32, 3  # cells of the first start, and growth factor for the next one
 NEARLY_ALL, SMALLER_GROWTH = 0.9, 2  # the factor of a later start if fewer than this fraction of its cells remained
 FULL = 0.8  # if at least this fraction of the cells remains after pruning, there were too few cells
+HALF = 0.5  # the same if clusters overlap much, because then too few cells are merged
 MOST_ROWS = 90_000  # of a sample
 SLIGHTLY_MORE = 1.25  # a sample with fewer rows than all by this factor costs more than it saves
 AS_MANY = 10  # if all rows are fewer than this many samples, splits are tried on all rows only
@@ -93,7 +94,9 @@ def overcomplete_on_samples(task: Task, first_rows: int) -> Fit:
         most = _most_cells(sample)
         largest = WORTH_MORE * cells >= most or len(sample.data) == len(task.data)
         fit = _pruned(sample, min(cells, most), COARSE if largest else HASTY, np.inf if largest else FULL * cells)
-        grows = not largest and _too_few_cells(fit, cells)
+        grows = not largest and (
+            _too_few_cells(fit, cells) or (fit.n_clusters > HALF * cells and _is_blurred(sample, fit))
+        )
         if not grows:
             few = AS_MANY * len(sample.data) < len(task.data)
             if few or len(sample.data) == len(task.data) or _is_blurred(sample, fit):
