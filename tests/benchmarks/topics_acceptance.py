@@ -137,7 +137,7 @@ def _growing(runs: int = 12) -> Iterator[list[str]]:
     differences, has_grown = [], []
     for run in range(runs):
         known = pairs(seed=run)
-        model = svi(run, inference="incremental", max_iter=30)
+        model = svi(run, inference="incremental", max_iter=30, start="random")
         gap, clusters = _gap(known, model, few_of_each(known, 5), ActiveRule(25, 5), run)
         differences.append(gap.mean())
         has_grown += [each[-1] > each[0] for each in clusters]
