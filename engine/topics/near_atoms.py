@@ -135,9 +135,9 @@ def _tops(values, tops):
     S = len(tops)
     tops[:] = values[:S]
     for begin in range(S, len(values), S):
-        part = values[begin : begin + S]  # a choice below, because max() is slower: it looks for NaN
-        for s in range(len(part)):
-            tops[s] = part[s] if part[s] > tops[s] else tops[s]
+        block = values[begin : begin + S]
+        for s in range(len(block)):  # no max(), which is slower because it looks for NaN
+            tops[s] = block[s] if block[s] > tops[s] else tops[s]
 
 
 @numba.njit(cache=True, nogil=True)
