@@ -16,7 +16,6 @@ from benthoscope.engine.topics.words import Centres, distant_rows, k_means_words
 SAMPLED_ROWS = 100_000  # of whole documents, from which a spread start is made
 CANDIDATES = 20_000  # rows among which centres are chosen
 MOST_SPREAD = 1_000  # clusters; more random centres lie everywhere without a choice
-WIDER = 3.0  # times the deviation of its nearest descriptors has a chosen cluster, so that needless ones can merge
 DOCUMENTS = 2_000  # that are grouped for the topics
 
 
@@ -47,10 +46,7 @@ def spread_start(
     nearest = Centres(centres.astype(rows.dtype)).words(rows)
     state = initial_state(prior, centres, rng, atoms_per_cluster)
     scale = documents.n_rows / len(rows)
-    moments = _moments_of_nearest(prior, rows, nearest, len(centres))
-    if len(centres) <= MOST_SPREAD:
-        moments[:, -1] += (WIDER**2 - 1) * _squares_about_means(moments)
-    state = state.with_clusters(scale * moments)
+    state = state.with_clusters(scale * _moments_of_nearest(prior, rows, nearest, len(centres)))
     profiles = _profiles_of_groups(document, nearest, len(centres), prior.n_topics, rng, pulse)
     counts = state.atom_counts.copy()
     counts[: len(profiles), : len(centres)] += len(centres) * profiles  # on average, one descriptor of each cluster
@@ -80,10 +76,6 @@ def _moments_of_nearest(prior: TopicPrior, rows: np.ndarray, nearest: np.ndarray
         size = len(clusters)
         moments += csr_array((np.ones(size), (clusters, np.arange(size))), shape=(C, size)) @ of_rows
     return moments
-
-
-def _squares_about_means(moments: np.ndarray) -> np.ndarray:
-    return np.maximum(moments[:, -1] - (moments[:, 1:-1] ** 2).sum(1) / np.maximum(moments[:, 0], 1e-300), 0)
 
 
 def _profiles_of_groups(
