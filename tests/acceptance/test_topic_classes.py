@@ -32,7 +32,7 @@ def few_of_each(known, count: int) -> np.ndarray:
 
 @pytest.mark.slow
 def test_images_without_labels_improve_the_classes():
-    """From random starts, as in the note. The default start finds most of the gain in the labelled images alone."""
+    """From random starts, as in the note. With the default start, the labelled images alone give as much (0.85)."""
     gains = {5: [], 20: []}
     for seed in range(8):
         known = pairs(seed=seed)
