@@ -96,6 +96,10 @@ class Course:
     def keep_search(self, start: State) -> None:
         """Mark the completed search as the best one so far; `start` resumes it."""
         self.best_history = self.history
+        self.keep_earlier_search(start)
+
+    def keep_earlier_search(self, start: State) -> None:
+        """Mark the best search of an interrupted process again, so that a second interruption does not lose it."""
         self.mark(best_history=np.array(self.best_history), **start)
 
     def end_searches(self) -> None:

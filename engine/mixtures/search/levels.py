@@ -133,6 +133,8 @@ def _best_of(trials: list[Trial], task: Task, resumed: State | None, finish: Fin
     best: Start | None = None
     if resumed:
         first, best = int(resumed.get("search", 0)), Start.of_state(resumed, BEST)
+        if best is not None:
+            course.keep_earlier_search(best.state(BEST))
     best_fit = None if best is None else step(task.model, task.data, best.statistics)
     for number, (search, start) in list(enumerate(trials))[first:]:
         saved = resumed if number == first else None
