@@ -404,6 +404,11 @@ PARAMETERS: dict[str, ParameterHelp] = {
     "precision_strength": ParameterHelp("The weight of the prior of cluster sizes, in half observations.", 0),
     "tied_mapping": ParameterHelp("Whether all topics share the clusters of their parts."),
     "last_stick": ParameterHelp("How the weights beyond the limits are treated.", choices=("free", "fixed")),
+    "start": ParameterHelp(
+        "How topics start: spread, the default, from descriptors that lie far apart and groups of similar images; "
+        "random from random ones, which needs several starts.",
+        choices=("spread", "random"),
+    ),
     "document_start": ParameterHelp("Whether each iteration starts images anew (cold).", choices=("cold", "warm")),
     "learning_rate": ParameterHelp("The share of the images in a random batch.", 0, 1),
     "schedule": ParameterHelp("Whether the learning rate decreases.", choices=("constant", "decreasing")),
