@@ -8,13 +8,16 @@ import logging
 import re
 import sys
 import threading
-from collections.abc import Iterable
+import weakref
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial, wraps
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
+import bokeh.io.doc
 import panel as pn
 import panel.io.document
 import panel.io.fastapi
@@ -22,6 +25,7 @@ import panel.io.location
 import panel_material_ui as pmui
 from bokeh.document import Document
 from bokeh.document.events import DocumentChangedEvent, DocumentPatchedEvent, MessageSentEvent
+from bokeh.document.locking import UnlockedDocumentProxy
 from bokeh_fastapi.handler import WSHandler
 from cachetools import LRUCache
 from panel.io.resources import Resources
@@ -187,6 +191,23 @@ def _is_dropped(event: DocumentChangedEvent) -> bool:
 def _is_received(doc: Document) -> bool:
     session = getattr(doc.session_context, "session", None)
     return bool(session is not None and session._subscribed_connections)
+
+
+def forget_documents_after_errors() -> None:
+    """After an error in a callback, Bokeh takes the document of the callback for the current one from then on, in all
+    threads that have none of their own."""
+    bokeh.io.doc.patch_curdoc = _patched_document
+
+
+@contextmanager
+def _patched_document(doc: Document | UnlockedDocumentProxy) -> Iterator[None]:
+    patched, reference = bokeh.io.doc._PATCHED_CURDOCS, weakref.ref(doc)
+    patched.append(reference)
+    del doc
+    try:
+        yield
+    finally:
+        patched.remove(reference)
 
 
 def leave_out_unused_files() -> None:

@@ -20,6 +20,7 @@ def mount_pages(api: FastAPI, app: AppState, *, threads: int, secret: bytes, lin
     """Mount all pages. Sessions without a connection live for `linger` seconds, so that a page survives a short loss of
     the network."""
     compat.follow_websockets()
+    compat.forget_documents_after_errors()
     compat.read_any_query()
     compat.read_any_address()
     compat.send_changes_while_a_page_opens()

@@ -8,6 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
 
+import bokeh.io.doc
 import panel as pn
 import panel.io.document
 import panel_material_ui as pmui
@@ -50,6 +51,24 @@ def test_upstream_still_runs_callbacks_on_a_plain_pool_without_a_setting_for_it(
     assert "_thread_pool" in made
     assert "ThreadPoolExecutor" in inspect.getsource(pn.config.__class__)
     assert not [name for name in pn.config.param if "pool" in name or "executor" in name]
+
+
+def failed_callback(patch, doc):
+    """The documents that Bokeh takes for the current one after an error."""
+    with pytest.raises(RuntimeError), patch(doc):
+        raise RuntimeError
+    return list(bokeh.io.doc._PATCHED_CURDOCS)
+
+
+def test_upstream_still_keeps_the_document_of_a_failed_callback():
+    assert "    yield\n    _PATCHED_CURDOCS.pop()\n" in inspect.getsource(bokeh.io.doc)
+
+
+def test_the_document_of_a_failed_callback_is_forgotten(monkeypatch):
+    monkeypatch.setattr(bokeh.io.doc, "_PATCHED_CURDOCS", [])
+    monkeypatch.setattr(bokeh.io.doc, "patch_curdoc", None)
+    compat.forget_documents_after_errors()
+    assert failed_callback(bokeh.io.doc.patch_curdoc, Document()) == []
 
 
 def test_our_pool_replaces_the_one_of_panel(monkeypatch):
