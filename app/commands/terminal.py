@@ -122,7 +122,7 @@ def run_job(
     """Run a job with a progress bar and return its result. Ctrl-C cancels it; the same command resumes it."""
     from benthoscope.engine.jobs import JobQueue, run_now
 
-    if resume is None and (stopped := JobQueue(workspace).stopped(kind, parameters)) is not None:
+    if resume is None and (stopped := JobQueue(workspace).requeue_stopped(kind, parameters)) is not None:
         resume = stopped.id
         typer.secho(f"Resuming job {resume}, which stopped before its end.", fg="yellow", err=True)
     with _bar(quiet=as_json) as watch:

@@ -8,6 +8,8 @@ from scipy.special import gammaln, psi
 
 from benthoscope.engine.distributions.base import in_arrays
 
+AT_ONCE = 512  # rows whose products with all clusters fit in the cache
+
 
 @dataclass(frozen=True)
 class GaussianWishart:
@@ -213,9 +215,6 @@ class TransposedProducts:
             outer += (resp[:, None, at : at + AT_ONCE] * block).reshape(K * D, -1) @ block.T
         upper = outer.reshape(K, D, D)[:, *_upper(D)]
         return np.concatenate([resp.sum(1, keepdims=True), resp @ self.rows.T, upper], axis=1)
-
-
-AT_ONCE = 512  # rows whose products with all clusters fit in the cache
 
 
 @lru_cache(maxsize=16)

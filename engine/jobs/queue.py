@@ -172,7 +172,7 @@ class JobQueue:
         self._catalogue.execute(update(job).where(job.c.id == job_id).values(**values))
         return self.get(job_id)
 
-    def stopped(self, kind: str, parameters: Mapping[str, Any]) -> Job | None:
+    def requeue_stopped(self, kind: str, parameters: Mapping[str, Any]) -> Job | None:
         """Queue the newest job of a kind again if it has these parameters, and was cancelled or lost its process after
         a checkpoint. None if there is no such job."""
         self.requeue_orphans()

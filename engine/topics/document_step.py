@@ -16,17 +16,16 @@ import numpy as np
 
 from benthoscope.engine.topics.documents import DocumentBlock
 from benthoscope.engine.topics.near_atoms import (
-    FAST,
     NEGLIGIBLE,
     SPAN,
     NearAtoms,
     WeightedAtoms,
-    add_multiple,
     nearest_atoms,
     ownership,
     topic_likelihoods,
 )
 from benthoscope.engine.topics.state import TopicState
+from benthoscope.engine.topics.vector_loops import FAST, add_multiple, product
 
 ROUNDS = 100
 TOLERANCE = 1e-4  # mean change of the counts of a document, for up to 100 descriptors
@@ -364,7 +363,7 @@ def _iterate(G, starts, counts, alpha, rounds, tolerance):
                 likelihood[t] = math.exp(likelihood[t] - highest)
                 sums[t] = lost[t] = 0.0
             for i in range(begin, end):
-                norm = _product(likelihood, G[i])
+                norm = product(likelihood, G[i])
                 if norm < LEAST_NORM:
                     lost[_most_likely(likelihood, G[i])] += 1.0
                 else:
@@ -377,7 +376,7 @@ def _iterate(G, starts, counts, alpha, rounds, tolerance):
             if change < limit:
                 break
         for i in range(begin, end):
-            norm = _product(likelihood, G[i])
+            norm = product(likelihood, G[i])
             if norm < LEAST_NORM:
                 weights[i, _most_likely(likelihood, G[i])] = 1.0
             else:
@@ -388,14 +387,6 @@ def _iterate(G, starts, counts, alpha, rounds, tolerance):
 
 
 LEAST_NORM = 1e-290  # below it, all topics are too far apart for a product
-
-
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
-def _product(first, second):
-    total = 0.0
-    for t in range(len(first)):
-        total += first[t] * second[t]
-    return total
 
 
 @numba.njit(cache=True, nogil=True)

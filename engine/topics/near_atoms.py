@@ -11,12 +11,13 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
+from benthoscope.engine.topics.vector_loops import FAST, add_multiple, product
+
 CELLS_AT_ONCE = 4_000_000  # descriptors times atoms of a matrix product; bounds the memory of a worker
 SPAN = {"float32": 25.0, "float64": 100.0}  # atoms whose log likelihood is further below the best one do not count
 NEGLIGIBLE = 1e-13  # probability
 STRIDE = 128  # columns of a product that are compared together
 SORTED_BY = 3  # columns by which equal coefficients are found
-FAST = {"reassoc", "contract", "nsz", "arcp"}  # of LLVM: sums in any order, so that they use vector instructions
 
 
 @dataclass(frozen=True)
@@ -227,28 +228,14 @@ def _lowest(scores):
     return at
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
-def _product(first, second):
-    total = first[0] * second[0]
-    for f in range(1, len(first)):
-        total += first[f] * second[f]
-    return total
-
-
 @numba.njit(cache=True, nogil=True)
 def _evaluated(rows, coefficients, lists):
     out = np.empty(lists.shape, rows.dtype)
     for i in range(len(rows)):
         for j in range(lists.shape[1]):
             k = lists[i, j]
-            out[i, j] = _product(rows[i], coefficients[k]) if k >= 0 else -np.inf
+            out[i, j] = product(rows[i], coefficients[k]) if k >= 0 else -np.inf
     return out
-
-
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
-def add_multiple(target, factor, values):
-    for f in range(len(values)):
-        target[f] += factor * values[f]
 
 
 @numba.njit(cache=True, nogil=True)

@@ -5,11 +5,12 @@ import numba
 import numpy as np
 from scipy.sparse import csr_array
 
+from benthoscope.engine.topics.vector_loops import FAST, product
+
 NEGLIGIBLE = 1e-16  # probability
 ADDS_NOTHING = 50.0  # below the best entry: thousands of such entries do not change a sum in double precision
 LARGE = 1_000_000  # entries, from which the product is computed in single precision
 CERTAIN = 1e-3  # largest error of an entry of a log mapping by single precision
-FAST = {"reassoc", "contract", "nsz", "arcp"}  # of LLVM: sums in any order, so that they use vector instructions
 
 
 def normalised(log_mapping: np.ndarray, floor: float) -> tuple[np.ndarray, csr_array]:
@@ -73,7 +74,7 @@ def _step(current, likelihood, moments, coefficients, is_rough, log_prior, draws
             highest = -np.inf
             for number in range(n_high):
                 c = high[number]
-                gain = _product(moments[k], coefficients[c])
+                gain = product(moments[k], coefficients[c])
                 row[c] = rate * (log_prior[c] + gain / draws) + (1.0 - rate) * current[k, c]
                 highest = max(highest, row[c])
         total = 0.0
@@ -109,11 +110,3 @@ def _columns_above(row, limit, columns):
         columns[count] = c
         count += row[c] > limit
     return count
-
-
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
-def _product(first, second):
-    total = 0.0
-    for f in range(len(first)):
-        total += first[f] * second[f]
-    return total

@@ -1,7 +1,6 @@
 """Descriptors from trained networks: the output of a network for the whole image."""
 
 import hashlib
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -11,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from benthoscope.engine.features.networks.efficientnet import FEATURES, SIZE, graph_file
+from benthoscope.engine.features.networks.efficientnet import FEATURES, SIZE, graph_file, written_once
 from benthoscope.engine.features.networks.onnx_network import Normalisation, OnnxNetwork, in_eight_bits
 from benthoscope.engine.features.scspm import unit
 from benthoscope.engine.problems import fail
@@ -99,13 +98,8 @@ class EfficientNetEightBits(BuiltNetwork):
         if self.graph is None:
             raise ValueError("this descriptor is not trained: call fit first")
         file = self.graph.tobytes()
-        path = Path(self.cache) / f"efficientnet-lite0-int8-{hashlib.sha256(file).hexdigest()[:16]}.onnx"
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-            partial.write_bytes(file)
-            partial.replace(path)  # atomic, even if two processes write it
-        return OnnxNetwork(path, normalisation=LITE)
+        path = Path(self.cache) / f"{self.name}-{hashlib.sha256(file).hexdigest()[:16]}.onnx"
+        return OnnxNetwork(written_once(path, lambda: file), normalisation=LITE)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"cache": self.cache, "graph": self.graph}

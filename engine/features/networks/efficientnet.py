@@ -12,7 +12,7 @@ import os
 import pickle
 import struct
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -263,11 +263,16 @@ def graph_file(cache: Path) -> Path:
     """Return the ONNX file of the network in the folder `cache`. Builds it on first use."""
     weights = weight_file()
     path = Path(cache) / f"{weights.stem}-features-{BUILD}.onnx"
+    return written_once(path, lambda: feature_graph(read_weights(weights)).SerializeToString())
+
+
+def written_once(path: Path, content: Callable[[], bytes]) -> Path:
+    """Return the path of a file. Writes the content if there is no such file yet."""
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-        partial.write_bytes(feature_graph(read_weights(weights)).SerializeToString())
-        partial.replace(path)  # atomic, even if two processes build it
+        partial.write_bytes(content())
+        partial.replace(path)  # atomic, even if two processes write it
     return path
 
 

@@ -27,8 +27,8 @@ COARSE = 0.01  # the same on a sample with few rows per cluster, where a later l
 HASTY = 0.05  # the same for a start that another one with more cells may follow
 ROWS_TO_DECIDE = 600  # rows per cluster that a sample needs for reliable decisions
 PATIENCE = 2  # rounds that remove no cluster, after which a start with too few cells ends
-LOSS = 1.0  # nats per statistic of a cluster; a deletion that lowers the bound by more is not tried
-FEW = 20_000  # up to this many rows in all, it is
+LOSS = 1.0  # nats per statistic of a cluster; with more rows, a deletion that lowers the bound by more is not tried
+FEW = 20_000  # with at most this many rows in all, every priced deletion may be tried
 TRIAL = 6  # iterations after which a deletion that lowers the bound must have raised it again
 
 

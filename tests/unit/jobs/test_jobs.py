@@ -134,14 +134,14 @@ def test_the_same_command_resumes_a_stopped_job_that_has_a_checkpoint(workspace,
         run_now(workspace, "count", steps, watch=watch)
     stopped = queue.all()[0]
     assert stopped.state == "cancelled"
-    assert queue.stopped("count", {**steps, "steps": 999}) is None
-    assert queue.stopped("count-lightly", steps) is None
-    assert queue.stopped("count", steps).id == stopped.id and queue.get(stopped.id).state == "queued"
-    assert queue.stopped("count", steps).id == stopped.id  # also one that waits because its process died
+    assert queue.requeue_stopped("count", {**steps, "steps": 999}) is None
+    assert queue.requeue_stopped("count-lightly", steps) is None
+    assert queue.requeue_stopped("count", steps).id == stopped.id and queue.get(stopped.id).state == "queued"
+    assert queue.requeue_stopped("count", steps).id == stopped.id  # also one that waits because its process died
     (queue.folder(stopped.id) / "checkpoint.json").unlink()
-    assert queue.stopped("count", steps) is None
+    assert queue.requeue_stopped("count", steps) is None
     run_now(workspace, "count", {"steps": 2})
-    assert queue.stopped("count", {"steps": 2}) is None  # it ended
+    assert queue.requeue_stopped("count", {"steps": 2}) is None  # it ended
 
 
 @pytest.mark.parametrize(
