@@ -332,7 +332,7 @@ class InfiniteWordTopicModel(TopicEstimator):
         C = C if most is None else min(C, most)
         per_cluster = 2 if self.n_atoms is None else max(1, round(self.n_atoms / C))
         if self.start == "random":
-            return random_start(documents, prior, C, rng, per_cluster)
+            return random_start(documents, prior, C, rng, per_cluster, on_step)
         return spread_start(documents, prior, C, rng, per_cluster, on_step)
 
     def _check_limits(self, documents: Documents) -> None:

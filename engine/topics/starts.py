@@ -20,11 +20,16 @@ DOCUMENTS = 2_000  # that are grouped for the topics
 
 
 def random_start(
-    documents: Documents, prior: TopicPrior, n_clusters: int, rng: np.random.Generator, atoms_per_cluster: int = 2
+    documents: Documents,
+    prior: TopicPrior,
+    n_clusters: int,
+    rng: np.random.Generator,
+    atoms_per_cluster: int = 2,
+    on_step: OnStep = ignore,
 ) -> TopicState:
     """Return clusters around random descriptors, and topics that differ by chance only."""
     centres = np.unique(documents.random_rows(n_clusters, rng), axis=0)
-    return initial_state(prior, rng.permutation(centres), rng, atoms_per_cluster)
+    return initial_state(prior, rng.permutation(centres), rng, atoms_per_cluster, on_step)
 
 
 def spread_start(
@@ -43,10 +48,10 @@ def spread_start(
     sample = _some(documents, rng)
     rows, document = sample.read(), document_of_rows(sample)
     centres = _centres(rows, n_clusters, rng, pulse)
-    nearest = Centres(centres.astype(rows.dtype)).words(rows)
-    state = initial_state(prior, centres, rng, atoms_per_cluster)
+    nearest = Centres(centres.astype(rows.dtype)).words(rows, pulse)
+    state = initial_state(prior, centres, rng, atoms_per_cluster, pulse)
     scale = documents.n_rows / len(rows)
-    state = state.with_clusters(scale * _moments_of_nearest(prior, rows, nearest, len(centres)))
+    state = state.with_clusters(scale * _moments_of_nearest(prior, rows, nearest, len(centres), pulse))
     profiles = _profiles_of_groups(document, nearest, len(centres), prior.n_topics, rng, pulse)
     counts = state.atom_counts.copy()
     counts[: len(profiles), : len(centres)] += len(centres) * profiles  # on average, one descriptor of each cluster
@@ -68,9 +73,12 @@ def _centres(rows: np.ndarray, count: int, rng: np.random.Generator, on_step: On
     return rng.permutation(np.unique(candidates[:count], axis=0))
 
 
-def _moments_of_nearest(prior: TopicPrior, rows: np.ndarray, nearest: np.ndarray, C: int) -> np.ndarray:
+def _moments_of_nearest(
+    prior: TopicPrior, rows: np.ndarray, nearest: np.ndarray, C: int, on_step: OnStep
+) -> np.ndarray:
     moments = np.zeros((C, prior.base.n_statistics))
     for at in range(0, len(rows), ROWS_AT_ONCE):
+        on_step(Progress(at, len(rows), ""))
         of_rows = prior.base.features(np.ascontiguousarray(rows[at : at + ROWS_AT_ONCE].T, float)).T
         clusters = nearest[at : at + ROWS_AT_ONCE]
         size = len(clusters)

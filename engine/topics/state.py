@@ -14,9 +14,12 @@ from scipy.sparse import csr_array
 
 from benthoscope.engine.distributions import Dirichlet, NestedSticks, SphericalGaussian, TruncatedSticks, Weights
 from benthoscope.engine.problems import fail, unknown
+from benthoscope.engine.progress import OnStep, Progress, ignore
 from benthoscope.engine.topics.sparse_mapping import counting_entries, normalised, towards
 
 LEAST_LOG = -800.0  # floor of the log of the mapping; from minus infinity, an entry could never recover
+OWN_WEIGHT = 0.9  # of the cluster that an atom starts with
+CENTRES_AT_ONCE = 200  # rows of the mapping that are computed together: they fit in the cache
 IN_USE = 1.0  # descriptors that a cluster or an atom in use owns
 STICKS: dict[str, type[NestedSticks] | type[TruncatedSticks]] = {"free": NestedSticks, "fixed": TruncatedSticks}
 
@@ -185,16 +188,28 @@ _COUNTS = ("cluster_moments", "log_mapping", "atom_counts", "cluster_counts")
 
 
 def initial_state(
-    prior: TopicPrior, centres: np.ndarray, rng: np.random.Generator, atoms_per_cluster: int = 2
+    prior: TopicPrior,
+    centres: np.ndarray,
+    rng: np.random.Generator,
+    atoms_per_cluster: int = 2,
+    on_step: OnStep = ignore,
 ) -> TopicState:
     """Return the start around random descriptors (3.9). The random counts of atoms break the symmetry of topics."""
-    C, own_weight = len(centres), 0.9  # weight of the cluster that an atom starts with
-    moments = prior.base.moments_about(centres)
-    precision = float(prior.base.precision[0])
-    squared = (centres**2).sum(1)
-    far = np.maximum(squared[:, None] + squared - 2 * centres @ centres.T, 0)
-    near = np.exp(-0.5 * precision * far)
-    rows = own_weight * np.eye(C) + (1 - own_weight) * near / near.sum(1, keepdims=True)
-    log_rows = np.maximum(np.log(np.maximum(rows, 1e-300)), LEAST_LOG)
+    C = len(centres)
+    log_mapping = np.empty((atoms_per_cluster, C, C))
+    squared, precision = (centres**2).sum(1), float(prior.base.precision[0])
+    for at in range(0, C, CENTRES_AT_ONCE):
+        on_step(Progress(at, C, "choosing the start"))
+        block = slice(at, at + CENTRES_AT_ONCE)
+        far = np.maximum(squared[block, None] + squared - 2 * centres[block] @ centres.T, 0)
+        log_mapping[:, block] = _log_mapping_near(np.exp(-0.5 * precision * far), at)
     counts = rng.uniform(0, 0.1, (prior.n_topics, atoms_per_cluster * C))
-    return TopicState.of(prior, moments, np.tile(log_rows, (atoms_per_cluster, 1)), counts, np.zeros(C))
+    moments = prior.base.moments_about(centres)
+    return TopicState.of(prior, moments, log_mapping.reshape(-1, C), counts, np.zeros(C))
+
+
+def _log_mapping_near(near: np.ndarray, first: int) -> np.ndarray:
+    """Return the log mapping of atoms (n, C) by how near their clusters are. Atom i starts with cluster first + i."""
+    rows = (1 - OWN_WEIGHT) * near / near.sum(1, keepdims=True)
+    rows[np.arange(len(rows)), first + np.arange(len(rows))] += OWN_WEIGHT
+    return np.maximum(np.log(np.maximum(rows, 1e-300)), LEAST_LOG)

@@ -14,6 +14,7 @@ from benthoscope.engine.topics.documents import ROWS_AT_ONCE
 
 LLOYD_ITERATIONS, LLOYD_TOLERANCE = 300, 1e-4  # as in scikit-learn
 ROUNDING = 1e-12  # squared distances below this share of the squared length are rounding errors
+DISTANCES_AT_ONCE = 8_000_000  # between rows and centres: bounds memory and the time until a fit can be cancelled
 TRAINING_ROWS = 200_000  # descriptors from which words are learned
 
 
@@ -52,10 +53,13 @@ class Centres:
     def deviations(self) -> np.ndarray:
         return np.full(len(self.centres), np.nan)
 
-    def words(self, X: np.ndarray) -> np.ndarray:
-        half = 0.5 * (self.centres**2).sum(1)
-        blocks = [X[at : at + ROWS_AT_ONCE] for at in range(0, len(X), ROWS_AT_ONCE)]
-        return np.concatenate([(half - block @ self.centres.T).argmin(1) for block in blocks] or [np.zeros(0, int)])
+    def words(self, X: np.ndarray, on_step: OnStep = ignore) -> np.ndarray:
+        half, nearest = 0.5 * (self.centres**2).sum(1), np.empty(len(X), int)
+        step = max(1, DISTANCES_AT_ONCE // len(self.centres))
+        for at in range(0, len(X), step):
+            on_step(Progress(at, len(X), "finding the word of each patch"))
+            nearest[at : at + step] = (half - X[at : at + step] @ self.centres.T).argmin(1)
+        return nearest
 
     def arrays(self) -> dict[str, np.ndarray]:
         return {"word_centres": self.centres}
@@ -132,9 +136,10 @@ def _means_of_nearest(X: np.ndarray, centres: np.ndarray, on_step: OnStep, itera
     """Return the mean of the rows nearest to each centre, and the sum of squares by which the centres moved. A centre
     without rows stays."""
     half, sums, counts = 0.5 * (centres**2).sum(1), np.zeros_like(centres), np.zeros(len(centres))
-    for at in range(0, len(X), ROWS_AT_ONCE):
+    step = max(1, DISTANCES_AT_ONCE // len(centres))
+    for at in range(0, len(X), step):
         on_step(Progress(iteration, LLOYD_ITERATIONS, "moving words to their patches"))
-        block = X[at : at + ROWS_AT_ONCE]
+        block = X[at : at + step]
         member = csr_array(
             (np.ones(len(block)), ((half - block @ centres.T).argmin(1), np.arange(len(block)))),
             shape=(len(centres), len(block)),
