@@ -12,7 +12,7 @@ import numpy as np
 from benthoscope.engine.distributions import SphericalGaussian
 from benthoscope.engine.topics import HistogramIntersectionSVM, InfiniteWordTopicModel, VisualLDA
 from benthoscope.engine.topics.sampling.gibbs import GibbsRule, GibbsSampler, run_chain
-from tests.benchmarks import topics_acceptance, topics_full_size, topics_sets, topics_stored
+from tests.benchmarks import topics_acceptance, topics_experiments, topics_full_size, topics_sets, topics_stored
 from tests.benchmarks.measure import Table, measure
 from tests.topic_corpora import pairs, scattered
 
@@ -104,6 +104,7 @@ PARTS: dict[str, Callable[[], Iterable[Table]]] = {
     "other-lda": topics_full_size.other_lda,
     "sets": topics_sets.tables,
     **{name: partial(topics_sets.tables, name) for name in topics_sets.REAL},
+    "experiments": topics_experiments.tables,
     "accepted": topics_acceptance.tables,
     "starts": topics_acceptance.starts,
     "known": lambda: [_accuracy()],

@@ -10,7 +10,7 @@ import numpy as np
 
 from benthoscope.engine.compute import LocalThreads
 from benthoscope.engine.features import Choices, descriptor_named
-from benthoscope.engine.imaging import read_image
+from benthoscope.engine.imaging import SUFFIXES, read_image
 from benthoscope.sample_data import make_campaign
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
@@ -76,6 +76,16 @@ def real_images(name: str, most: int) -> KnownImages:
     paths = [DATA / name / "images" / row["file"] for row in rows]
     tracks = [row.get("track", "") for row in rows]
     return _without_rare(name, paths, [row[column] for row in rows], ["all"] * len(rows), tracks)
+
+
+def images_of_folder(folder: Path) -> KnownImages:
+    """Return the images of a folder with one subfolder for each class."""
+    paths = sorted(path for path in folder.glob("*/*") if path.suffix.lower() in SUFFIXES)
+    if not paths:
+        raise SystemExit(f"{folder}: has no images in subfolders; give a folder with one subfolder for each class")
+    return _without_rare(
+        folder.name, paths, [path.parent.name for path in paths], ["all"] * len(paths), [""] * len(paths)
+    )
 
 
 def _without_rare(

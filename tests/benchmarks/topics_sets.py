@@ -12,8 +12,8 @@ from sklearn.svm import LinearSVC
 
 from benthoscope.engine.compute import LocalThreads
 from benthoscope.engine.features import Choices, PrincipalAxes, ScSPM, descriptor_named
-from benthoscope.engine.features.descriptor import long_rows
-from benthoscope.engine.features.patches import SiftPatches
+from benthoscope.engine.features.patches import LONGEST
+from benthoscope.engine.features.planes import grey, shrink
 from benthoscope.engine.features.sift import DenseSift
 from benthoscope.engine.imaging import read_image
 from benthoscope.engine.topics import (
@@ -38,10 +38,12 @@ ROUNDS, BATCH = 5, 10  # of active learning
 
 @dataclass(frozen=True)
 class Described:
-    """Patches (rows, D) of images, image vectors, classes (N,), and images for training and for tests."""
+    """Patches (rows, D) of images and their centres (rows, 2) as shares of height and width, image vectors, classes
+    (N,), and images for training and for tests."""
 
     patches: np.ndarray
     image: np.ndarray
+    centres: np.ndarray
     codes: np.ndarray
     deep: np.ndarray
     classes: np.ndarray
@@ -49,8 +51,12 @@ class Described:
     test: np.ndarray
 
     def of(self, numbers: np.ndarray) -> list[np.ndarray]:
+        return self.rows_of(self.patches, numbers)
+
+    def rows_of(self, values: np.ndarray, numbers: np.ndarray) -> list[np.ndarray]:
+        """Return the values of the patches of each image."""
         starts = np.searchsorted(self.image, np.arange(len(self.classes) + 1))
-        return [self.patches[starts[at] : starts[at + 1]] for at in numbers]
+        return [values[starts[at] : starts[at + 1]] for at in numbers]
 
 
 def tables(*names: str) -> Iterator[Table]:
@@ -61,15 +67,9 @@ def tables(*names: str) -> Iterator[Table]:
 
 
 def _of_set(name: str) -> Iterator[Table]:
-    data = _described(real_images(name, 6_000))
-    size = f"{name}, {len(np.unique(data.classes))} classes, {len(data.pool)} + {len(data.test)} images"
-    notes = [
-        f"The most frequent classes with at most {OF_CLASS} images each; topics and words are learned from all images "
-        f"of the pool. Means of {DRAWS} draws of labels. Images of one track are on one side.",
-        "Topics, labelled only: the topics are learned from the labelled images alone.",
-    ]
-    columns = ["method", *(f"{labels} labels a class" for labels in LABELS)]
-    yield Table(f"Accuracy: {size}", columns, list(_accuracies(data)), notes)
+    data = described(real_images(name, 6_000))
+    size = size_of(name, data)
+    yield accuracies(size, data)
     yield Table(
         f"Active learning: {size}, mean accuracy over {ROUNDS} rounds of {BATCH} labels, after 5 a class",
         ["least certain by topics", "random", "difference", "standard error"],
@@ -77,34 +77,43 @@ def _of_set(name: str) -> Iterator[Table]:
     )
 
 
-def _described(known: KnownImages) -> Described:
-    numbers, pool, test = _split(known)
-    images = [read_image(known.paths[at], longest=320) for at in numbers]
-    sift = SiftPatches(DenseSift(PATCH, STEP))
-    rows = [long_rows(each) for each in LocalThreads().map(images, sift.describe)]
+def size_of(name: str, data: Described) -> str:
+    return f"{name}, {len(np.unique(data.classes))} classes, {len(data.pool)} + {len(data.test)} images"
+
+
+def described(known: KnownImages, classes: int = CLASSES, of_class: int = OF_CLASS) -> Described:
+    """Describe at most `of_class` images of each of the most frequent classes."""
+    numbers, pool, test = _split(known, classes, of_class)
+    images = [read_image(known.paths[at], longest=LONGEST) for at in numbers]
+    sift = DenseSift(PATCH, STEP)
+    grids = list(LocalThreads().map(images, lambda image: sift(grey(shrink(image, LONGEST)))))
+    rows = [grid.vectors for grid in grids]
     patches = PrincipalAxes(COLUMNS).fit(lambda: (rows[at] for at in pool), rng=np.random.default_rng(0))
     short = [np.asarray(patches(row), np.float32) for row in rows]
+    centres = [np.column_stack([grid.rows / grid.height, grid.columns / grid.width]) for grid in grids]
     return Described(
-        np.concatenate(short), np.repeat(np.arange(len(rows)), [len(row) for row in rows]),
+        np.concatenate(short), np.repeat(np.arange(len(rows)), [len(row) for row in rows]), np.concatenate(centres),
         _codes(images, pool), _network(known, numbers), known.classes[numbers], pool, test,
     )  # fmt: skip
 
 
-def _split(known: KnownImages) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _split(known: KnownImages, classes: int, most: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the images of the most frequent classes, and positions among them for training and for tests."""
     rng = np.random.default_rng(0)
     tracked = len(np.unique(known.tracks)) > 1
     numbers, parts = [], []
-    for label in np.argsort(-np.bincount(known.classes), kind="stable")[:CLASSES]:
+    for label in np.argsort(-np.bincount(known.classes), kind="stable")[:classes]:
         of_class = rng.permutation(np.flatnonzero(known.classes == label))
         groups = known.tracks[of_class] if tracked else of_class
         order = rng.permutation(np.unique(groups))
         sizes = np.array([(groups == group).sum() for group in order])
         in_test = np.isin(groups, order[: np.searchsorted(np.cumsum(sizes), OF_TEST) + 1])
-        training, test = of_class[~in_test][: OF_CLASS - OF_TEST], of_class[in_test][: 2 * OF_TEST]
+        training, test = of_class[~in_test][: most - OF_TEST], of_class[in_test][: 2 * OF_TEST]
         if len(training) >= max(LABELS):
             numbers += [training, test]
             parts += [np.zeros(len(training), bool), np.ones(len(test), bool)]
+    if len(parts) < 4:
+        raise SystemExit(f"{known.name}: fewer than two classes have {max(LABELS) + OF_TEST} images")
     is_test = np.concatenate(parts)
     return np.concatenate(numbers), np.flatnonzero(~is_test), np.flatnonzero(is_test)
 
@@ -123,14 +132,32 @@ def _network(known: KnownImages, numbers: np.ndarray) -> np.ndarray:
         )
 
 
-def _topics(**changes: Any) -> InfiniteWordTopicModel:
+def topic_model(**changes: Any) -> InfiniteWordTopicModel:
     settings = {"inference": "svi", "n_clusters": CLUSTERS, "max_iter": PASSES, "n_init": 1, "random_state": 0}
     return InfiniteWordTopicModel(TOPICS, **{**settings, **changes})
 
 
+def accuracies(size: str, data: Described) -> Table:
+    most = len(data.pool) // len(np.unique(data.classes)) + OF_TEST
+    notes = [
+        f"The most frequent classes with at most {most} images each; "
+        f"topics and words are learned from all images of the pool. Means of {DRAWS} draws of labels. Images of one "
+        "track are on one side.",
+        "Topics, labelled only: the topics are learned from the labelled images alone.",
+    ]
+    columns = ["method", *(f"{labels} labels a class" for labels in LABELS)]
+    return Table(f"Accuracy: {size}", columns, list(_accuracies(data)), notes)
+
+
 def _accuracies(data: Described) -> Iterator[list[str]]:
     pool, test = data.of(data.pool), data.of(data.test)
-    models: dict[str, Any] = {"topics (iwtm)": _topics().fit(pool)}
+    own = topic_model().fit(pool)
+    others = {"lda, words of a Dirichlet process": "dp", "lda, clusters of iwtm as words": own}
+    models: dict[str, Any] = {"topics (iwtm)": own}
+    models |= {
+        name: VisualLDA(TOPICS, words=words, n_words=CLUSTERS, max_iter=50, random_state=0).fit(pool)
+        for name, words in others.items()
+    }
     models |= {
         f"lda, {words} words": VisualLDA(TOPICS, n_words=words, max_iter=50, random_state=0).fit(pool)
         for words in WORDS
@@ -142,8 +169,8 @@ def _accuracies(data: Described) -> Iterator[list[str]]:
     for count in LABELS:
         scores = []
         for draw in range(DRAWS):
-            rows = _labelled(data, count, draw)
-            own = _topics().fit([pool[at] for at in rows])
+            rows = labelled(data, count, draw)
+            own = topic_model().fit([pool[at] for at in rows])
             machine = HistogramIntersectionSVM(10.0).fit(own.topic_weights_, data.classes[data.pool][rows])
             scores.append((machine.predict(own.transform(test)) == data.classes[data.test]).mean())
         alone.append(f"{np.mean(scores):.3f}")
@@ -162,22 +189,22 @@ def _scores(data: Described, of_rows, others: np.ndarray, machine: Any) -> list[
     for count in LABELS:
         scores = []
         for draw in range(DRAWS):
-            rows = _labelled(data, count, draw)
+            rows = labelled(data, count, draw)
             fitted = machine.fit(of_rows(rows), data.classes[data.pool][rows])
             scores.append((fitted.predict(others) == data.classes[data.test]).mean())
         out.append(f"{np.mean(scores):.3f}")
     return out
 
 
-def _labelled(data: Described, count: int, draw: int) -> np.ndarray:
+def labelled(data: Described, count: int, draw: int) -> np.ndarray:
     rng, labels = np.random.default_rng([draw, count]), data.classes[data.pool]
     return np.concatenate([rng.choice(np.flatnonzero(labels == y), count, replace=False) for y in np.unique(labels)])
 
 
 def _active(data: Described) -> list[str]:
-    model, curves = _topics().fit(data.of(data.pool)), {"margin": [], "random": []}
+    model, curves = topic_model().fit(data.of(data.pool)), {"margin": [], "random": []}
     for draw in range(2 * DRAWS):
-        seed = data.pool[_labelled(data, LABELS[0], draw)]
+        seed = data.pool[labelled(data, LABELS[0], draw)]
         for strategy, means in curves.items():
             rounds = active_learning(
                 model, data.patches, data.image, lambda numbers: data.classes[numbers], seed, data.pool,
