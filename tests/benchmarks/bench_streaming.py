@@ -4,11 +4,10 @@ MNIST_DATA=.../mnist.npz python -m tests.benchmarks streaming, or one of the PAR
 STREAM_ROWS=1000000 python -m tests.benchmarks streaming:file
 
 The digits are in a file with `x_train`, `y_train`, `x_test` and `y_test`; without it, their table says so. River is
-compared if it is installed. STREAM_ROWS sets the number of rows of the largest file, by default ten million, and
+compared after `make peers`. STREAM_ROWS sets the number of rows of the largest file, by default ten million, and
 MNIST_MEMORIES=3000 leaves out the larger memory.
 """
 
-import importlib.util
 import json
 import os
 import subprocess
@@ -33,6 +32,7 @@ from tests.benchmarks.batch_of_stream import BatchFit, from_search, from_stream,
 from tests.benchmarks.grouped_rows import PEAK, PROJECT, Files, fitted, written
 from tests.benchmarks.measure import Cost, Table, measure
 from tests.benchmarks.particle_filter import filtered, predicted
+from tests.benchmarks.peer_environment import MISSING, is_available, peer_result
 from tests.streams import gaussian_stream, growing_stream, orders_of
 
 ROWS = int(os.environ.get("STREAM_ROWS", 10_000_000))
@@ -122,30 +122,16 @@ def _peers() -> Table:
         "particle filter, 100 particles": lambda: predicted(held_out, *filtered(X, 100)),
         "Birch, K = 20": lambda: Birch(n_clusters=20, threshold=2.0).fit(X).predict(held_out),
     }
-    if importlib.util.find_spec("river"):
-        fits |= {f"river {name}": lambda name=name: _river(name, X, held_out) for name in ("DBSTREAM", "CluStream")}
     rows = []
     for name, fit in fits.items():
         labels, cost = measure(fit)
         rows.append([name, len(np.unique(labels)), f"{v_measure(clusters, labels):.4f}", cost.cpu])
-    notes = [] if importlib.util.find_spec("river") else ["River (DBSTREAM, CluStream) is not installed: skipped."]
+    for name in ("DBSTREAM", "CluStream") if is_available() else ():
+        result = peer_result("stream_peers.py", name, X=X, held_out=held_out)
+        agreement = v_measure(clusters, np.array(result["labels"]))
+        rows.append([f"river {name}", len(set(result["labels"])), f"{agreement:.4f}", result["cpu"]])
+    notes = [] if is_available() else [MISSING]
     return Table("50,000 rows in one pass, other algorithms", ["algorithm", "K", "V-measure", "CPU s"], rows, notes)
-
-
-def _river(name: str, X: np.ndarray, held_out: np.ndarray) -> np.ndarray:
-    from river import cluster
-
-    if name == "DBSTREAM":  # the threshold with the best clusters of 3,000 rows
-        model = cluster.DBSTREAM(clustering_threshold=4.0, fading_factor=0.001)
-    else:
-        # with its default radius, most rows fit no cluster in 10 dimensions, and each of them compares all pairs of
-        # clusters; with its default window, it forgets most rows
-        model = cluster.CluStream(
-            n_macro_clusters=20, micro_cluster_r_factor=4, time_window=len(X), time_gap=1000, seed=0
-        )
-    for row in X:
-        model.learn_one(dict(enumerate(row)))
-    return np.array([model.predict_one(dict(enumerate(row))) for row in held_out])
 
 
 def _from_file(files: Files) -> Table:
