@@ -692,6 +692,14 @@ def _live_memory(app: AppState, choice: FigureChoice) -> Any:
     )
 
 
+def _live_fit(app: AppState, choice: FigureChoice) -> Any:
+    state = _live_rounds(app, choice)
+    rounds = [each for each in state.rounds if each.score is not None]
+    if not rounds:
+        raise fail(f"dive {state.dive.name}", "has learned one round only", "wait for its second round")
+    return plots.fit_of_new_images([each.at for each in rounds], [each.score for each in rounds], theme=choice.theme)
+
+
 def _live_path(app: AppState, choice: FigureChoice) -> Any:
     state = chosen_live(app, choice)
     rows = path_rows(state)
@@ -795,6 +803,7 @@ FIGURES: Mapping[str, FigureEntry] = {
     "live-mixture": FigureEntry("Mixture of clusters of a live dive over time", _live_mixture, ("live",)),
     "live-clusters": FigureEntry("Changes of the clusters", _cluster_lives, ("live",)),
     "live-memory": FigureEntry("Memory of the learner of a live dive", _live_memory, ("live",)),
+    "live-fit": FigureEntry("How well the clusters of a live dive predict new images", _live_fit, ("live",)),
     "live-path": FigureEntry("Path of a live dive so far", _live_path, ("live",)),
 }
 GROWING = frozenset(name for name, entry in FIGURES.items() if "live" in entry.options)  # during a dive

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from benthoscope.plots.learning import extension_curve as extension_curve
     from benthoscope.plots.learning import learning_curve as learning_curve
     from benthoscope.plots.live import cluster_lives as cluster_lives
+    from benthoscope.plots.live import fit_of_new_images as fit_of_new_images
     from benthoscope.plots.live import live_mixture as live_mixture
     from benthoscope.plots.live import memory_use as memory_use
     from benthoscope.plots.live import sailed_path as sailed_path
@@ -52,7 +53,7 @@ _NAMES_OF_MODULE = {
     "files": ("data_table", "save"),
     "labels": ("confusion", "cover", "cover_across_groups", "label_agreement"),
     "learning": ("accuracy_coverage", "calibration", "extension_curve", "learning_curve"),
-    "live": ("cluster_lives", "live_mixture", "memory_use", "sailed_path"),
+    "live": ("cluster_lives", "fit_of_new_images", "live_mixture", "memory_use", "sailed_path"),
     "objects": ("cooccurrence",),
     "projections": ("cluster_members", "embedding"),
     "runs": (

@@ -1,4 +1,5 @@
-"""Plots of a live dive: mixture over time, the lives of clusters, memory in use, and the path that is sailed."""
+"""Plots of a live dive: mixture over time, the lives of clusters, memory in use, how well new images are predicted, and
+the path that is sailed."""
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -227,6 +228,27 @@ def memory_use(
         xticks=TIME_TICKS,
         ylabel="Share of the budget (%)",
         bokeh={"legend_position": "top"},  # beside the plot, it would leave little room on the page
+    )
+
+
+def fit_of_new_images(times: Sequence[float], scores: Sequence[float], *, theme: str = "light") -> Any:
+    """The mean log density of the images of each round (nats per image) under the clusters of the round before, which
+    have not learned them."""
+    palette = theme_named(theme)
+    x_axis, measure = axis("time", "Time", "UTC"), axis("fit", "Mean log density", "nats per image")
+    moments, values = _moments(times), np.asarray(scores, float)
+    hover = [TIME, ("Mean log density", "@fit{0.00} nats")]
+    points = dots(hv.Scatter((moments, values), x_axis, measure), palette.lines[0], size=5, hover=hover)
+    layers = [line(hv.Curve((moments, values), x_axis, measure), palette.lines[0]), styled(points, bokeh=TIME_FORMAT)]
+    return framed(
+        hv.Overlay(layers).collate(),
+        theme,
+        title="Fit of new images",
+        height=MEMORY_HEIGHT,
+        **_shown_times(moments),
+        xlabel="Time (UTC)",
+        xticks=TIME_TICKS,
+        ylabel="Log density (nats per image)",
     )
 
 

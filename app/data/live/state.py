@@ -9,6 +9,8 @@ from benthoscope.app.data.labels import all_terms
 from benthoscope.app.data.live.growing_columns import GrowingColumns
 from benthoscope.app.session.app_state import AppState
 from benthoscope.app.session.cache import LABELS, LIVE
+from benthoscope.engine.analysis.cluster_purity import LabelAgreement, label_agreement
+from benthoscope.engine.jobs.cluster.run_purity import labels_by_looking
 from benthoscope.engine.jobs.live.clusters import EditedClusters, edited_clusters, learned_clusters
 from benthoscope.engine.problems import fail
 from benthoscope.engine.workspace.live_dives import LiveDive, LiveRound
@@ -30,6 +32,7 @@ class LiveState:
     rounds: Sequence[LiveRound]
     clusters: EditedClusters
     label_names: Mapping[str, tuple[str, float]]  # key: the most frequent label and its share of the labelled images
+    agreement: LabelAgreement  # of clusters and labels, of images that somebody looked at
 
     def name(self, key: str) -> str:
         """Return what the cluster is called: by people, else by its labels, else its number."""
@@ -78,7 +81,9 @@ def _state(app: AppState, dive_id: int) -> LiveState:
     dive = store.get(dive_id)
     columns = app.cached(("live columns", dive_id), lambda: GrowingColumns(store, dive_id), ()).read()
     clusters = edited_clusters(app.workspace, dive, learned_clusters(app.workspace, dive, columns))
-    return LiveState(dive, columns, store.rounds(dive_id), clusters, _label_names(app, clusters))
+    labels = labels_by_looking(app.workspace, clusters.image_ids)
+    agreement = label_agreement(clusters.code[clusters.code >= 0], labels[clusters.code >= 0])
+    return LiveState(dive, columns, store.rounds(dive_id), clusters, _label_names(app, clusters), agreement)
 
 
 def _label_names(app: AppState, clusters: EditedClusters) -> dict[str, tuple[str, float]]:

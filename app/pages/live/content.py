@@ -98,6 +98,8 @@ def _dive_content(app: AppState, state: LiveState) -> dict[str, Any]:
         "clusters": _clusters(app, state, names, colours),
         "events": _events(state, names),
         "memory": _memory(state),
+        "fits": sum(each.score is not None for each in state.rounds),
+        "agreement": _agreement(state),
         "edits": [
             {"id": edit.id, "text": describe_edit(edit), "person": people.get(edit.person_id, ""), "at": edit.at}
             for edit in reversed(edits)
@@ -195,6 +197,16 @@ def _event_text(kind: str, cluster: int, other: int | None, names: dict[str, str
     if other is None:
         return f"{name} {WORDS[kind]}"
     return f"{name} {WORDS[kind]} {names.get(str(other), f'cluster {other}')}"
+
+
+def _agreement(state: LiveState) -> str | None:
+    """Return how often two labelled images of one cluster have the same label; None without labels."""
+    measured = state.agreement
+    if not measured.labelled:
+        return None
+    if measured.agreement is None:
+        return f"not known yet ({measured.labelled:,} labels)"
+    return f"{100 * measured.agreement:.0f} % ({measured.labelled:,} labels)"
 
 
 def _memory(state: LiveState) -> dict[str, Any] | None:

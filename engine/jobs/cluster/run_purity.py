@@ -35,7 +35,7 @@ def run_purity(
     ids, clusters = np.asarray(run.array("image_ids")), np.asarray(run.array("labels"))
     probability = float(np.mean(run.array("probability"))) if "probability" in run.arrays() else None
     distance, sample = measured_separation or run_separation(workspace, run)
-    return RunPurity(label_agreement(clusters, _looked_at(workspace, ids)), probability, distance, sample)
+    return RunPurity(label_agreement(clusters, labels_by_looking(workspace, ids)), probability, distance, sample)
 
 
 def run_separation(workspace: Workspace, run: Run) -> tuple[float | None, int]:
@@ -44,7 +44,7 @@ def run_separation(workspace: Workspace, run: Run) -> tuple[float | None, int]:
     return (None, 0) if rows is None else (separation(rows, np.asarray(run.array("labels"))[sampled]), len(rows))
 
 
-def _looked_at(workspace: Workspace, ids: np.ndarray) -> np.ndarray:
+def labels_by_looking(workspace: Workspace, ids: np.ndarray) -> np.ndarray:
     """Return a number for the label of each image (N,) that somebody looked at; -1 for the others."""
     events = workspace.labels.given_by_looking().of(ids)
     is_labelled = events > 0

@@ -54,6 +54,8 @@ def test_a_dive_from_the_first_image_to_the_run(client, tmp_path):
     assert len(images) == 5 and {image["novel"] for image in images} == {False}
     for name in ("live-mixture", "live-clusters", "live-memory"):
         assert client.get(f"/api/v1/plots/{name}", params={"format": "svg"}).content.startswith(b"<?xml")
+    missing = client.get("/api/v1/plots/live-fit", params={"format": "svg"})
+    assert missing.status_code == 422 and missing.json()["error"]["what"] == "has learned one round only"
     missing = client.get("/api/v1/plots/live-path", params={"format": "svg"})
     assert missing.status_code == 422 and missing.json()["error"]["what"] == "have no positions yet"
 

@@ -9,6 +9,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from benthoscope.app.data.figures import FIGURES, FigureChoice
+from benthoscope.app.data.live.state import live_state
+from benthoscope.app.pages.live.content import live_content
+from benthoscope.app.session.app_state import AppState
 from benthoscope.engine.jobs import JobQueue
 from benthoscope.engine.jobs.live import finishing, starting, storing, watch_dive
 from benthoscope.engine.jobs.live.clusters import (
@@ -25,6 +29,7 @@ from benthoscope.engine.jobs.runner import run_now
 from benthoscope.engine.labelling.cluster_edits import current_arrangement
 from benthoscope.engine.problems import BadInput, Problem
 from benthoscope.engine.workspace import Workspace
+from benthoscope.engine.workspace.labels.vocabularies import NewTerm
 from benthoscope.engine.workspace.live_dives import LiveDiveStore, problem_source
 from tests.live_dives import start, watch_to_the_end, write_image, write_images
 
@@ -470,3 +475,23 @@ def test_merge_split_and_name_change_the_view_and_can_be_undone(workspace, tmp_p
     assert arranged.members(half).tolist() == sorted(later.members("0.2").tolist())
     shown = {frozenset(later.members(key).tolist()) for key in later.keys}
     assert {frozenset(arranged.members(cluster).tolist()) for cluster in arranged.sizes()} == shown
+
+
+def test_the_page_says_how_well_new_images_fit_and_labels_agree(finished):
+    workspace, dive, _ = finished
+    app = AppState(workspace)
+    scores = [each.score for each in workspace.live.rounds(dive.id)]
+    content = live_content(app, dive, live_state(app, dive.id))["shown"]
+    assert content["fits"] == len(scores) - 1 and scores[0] is None and content["agreement"] is None
+    curve = next(iter(FIGURES["live-fit"].draw(app, FigureChoice(live=dive.id))))
+    assert curve.dimension_values("fit").tolist() == scores[1:]
+    clusters = live_state(app, dive.id).clusters
+    images, code = clusters.image_ids, clusters.code
+    ann = workspace.people.named("Ann").id
+    words = [NewTerm((f"kind {kind}",)) for kind in range(code.max() + 1)]
+    terms = workspace.vocabularies.terms(workspace.vocabularies.add("seafloor", words).id)
+    for count, words in ((2, "not known yet (2 labels)"), (20, "100 % (20 labels)")):
+        for at in np.argsort(code, kind="stable")[:count]:
+            workspace.labels.label(ann, [images[at]], terms[code[at]].id)
+        app.changed("labels")
+        assert live_content(app, dive, live_state(app, dive.id))["shown"]["agreement"] == words

@@ -49,6 +49,7 @@ SHOWN = {
     "live-mixture": ("Live", "live_mixture"),
     "live-clusters": ("Live", "cluster_lives"),
     "live-memory": ("Live", "memory_use"),
+    "live-fit": ("Live", "fit_of_new_images"),
     "live-path": ("Live", "sailed_path"),
     "extension": ("Review", "extension_curve"),
     "members": ("Review", "cluster_members"),

@@ -185,6 +185,11 @@ PLOTS = {
         ("Time (UTC)", "Share of the budget (%)"),
         ["Time", "Memory in use"],
     ),
+    "fit_of_new_images": (
+        lambda **k: plots.fit_of_new_images([0, 60], [-40.5, -38.0], **k),
+        ("Time (UTC)", "Log density (nats per image)"),
+        ["Time", "Mean log density"],
+    ),
     "sailed_path": (
         lambda **k: plots.sailed_path([1, 1.001, 1.002], [5, 5, 5.001], [0, 0, -1], ["sand"], ["#aa0000"], **k),
         ("Longitude (° east)", "Latitude (° north)"),

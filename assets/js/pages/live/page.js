@@ -75,7 +75,7 @@ export function render({model}) {
     const memory = shown.memory
     const facts = [["Images", count(shown.images)], ["Clusters", count(shown.clusters.length)], ["Rounds", count(shown.rounds)], ["Waiting for a round", count(shown.waiting)],
       ["Images per minute", shown.per_minute === null ? "–" : count(shown.per_minute)], ["Delay (median)", shown.delay === null ? "–" : `${shown.delay.toFixed(1)} s`],
-      ["Memory in use", memory ? `${percent(memory.share)} of ${memory.budget_size}` : "–"]]
+      ["Memory in use", memory ? `${percent(memory.share)} of ${memory.budget_size}` : "–"], ...(shown.agreement ? [["Same label in a cluster", shown.agreement]] : [])]
     const share = shown.planned ? Math.min(shown.images / shown.planned, 1) : null
     const isRunning = shown.watching && shown.state === "watching"
     return h("section", {class: "card details status", "aria-label": "State of the dive"}, h("header", {}, h("i", {class: `lamp ${isRunning ? "on" : ""}`, "aria-hidden": "true"}), h("h2", {}, shown.name), h("span", {class: "soft folder", title: shown.folder}, shown.folder),
@@ -132,7 +132,7 @@ export function render({model}) {
     const query = {live: shown.id}, live = shown.state === "watching"
     const plot = (name, label, height, more = {}) => plots.frame(name, {query, label, height, live, stamp: `${shown.state} ${shown.rounds ? "" : "first"}`, ...more})
     const learned = shown.rounds ? [plot("live-memory", "Memory of the learner", 200), plot("live-mixture", "Mixture of clusters over time", 260),
-      plot("live-clusters", "Changes of the clusters", 240)] : []
+      plot("live-clusters", "Changes of the clusters", 240), ...(shown.fits ? [plot("live-fit", "Fit of new images", 200)] : [])] : []
     return h("section", {class: "card details"}, h("div", {class: "plots"}, plot("live-path", "The path so far", 360, {onpick: ({image, cluster}) => enlarge(`/thumbnails/image/${image}/1024.jpg`, `Image ${image}, ${cluster}`)}), learned))
   }
 
