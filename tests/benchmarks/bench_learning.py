@@ -1,6 +1,7 @@
 """Cost of labelling a whole set by simulated experts: patches, corrected tiles, minutes; and run time of training.
 
 `learning:targets` compares only the ways of working that the targets need, in about a quarter of an hour.
+`learning:classes` counts only the patches of each class.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -65,6 +66,16 @@ def tables(*parts: str) -> Iterator[Table]:
 
 def _all() -> Iterator[Table]:
     return cost_tables(known_sets(), SEEDS, {**LEARN, **BASELINES, **peer_flows()})
+
+
+def _classes() -> Iterator[Table]:
+    flow = next(iter(LEARN.values()))
+    yield _classes_table(
+        [
+            (known.name, *_patches_of_classes(known, [_until(known, flow, seed) for seed in range(SEEDS)]))
+            for known in known_sets()
+        ]
+    )
 
 
 def _targets() -> Iterator[Table]:
@@ -267,4 +278,5 @@ PARTS: Mapping[str, Callable[[], Iterator[Table]]] = {
     "page": _page,
     "all": _all,
     "targets": _targets,
+    "classes": _classes,
 }
