@@ -13,7 +13,6 @@ from typing import Protocol
 import numpy as np
 
 from benthoscope.engine.distributions import log_evidence
-from benthoscope.engine.mixtures.hierarchy import join_by_evidence
 from benthoscope.engine.mixtures.model import Model
 from benthoscope.engine.streaming.splitting import StickWeights, UnitSplit, hard_splits, partition_worth, sticks_of
 from benthoscope.engine.streaming.units import UnitRows, Units, do_nothing
@@ -188,10 +187,31 @@ def _fitting(
     if sum(budget.cost(units, subset) for subset in subsets) <= budget.values:
         return subsets, 0
     room = budget.values // budget.clump
-    group = join_by_evidence(division.worth, np.stack([division.moments(subset) for subset in subsets]), room, room)
+    group = join_by_evidence(division.worth, np.stack([division.moments(subset) for subset in subsets]), room)
     names, index = np.unique(group, return_inverse=True)
     merged = [np.concatenate([subsets[k] for k in np.flatnonzero(index == j)]) for j in range(len(names))]
     return merged, len(subsets) - len(merged)
+
+
+def join_by_evidence(evidence: Callable[[np.ndarray], np.ndarray], moments: np.ndarray, most: int) -> np.ndarray:
+    """Group clusters with moments (K, F). Merges the pair that loses least until at most `most` groups remain.
+
+    Returns the group of each cluster (K,), numbered by one of its members. `evidence` maps moments to log evidence.
+    """
+    group, sums, alone = np.arange(len(moments)), moments.copy(), evidence(moments)
+    gains = np.full((len(moments), len(moments)), -np.inf)
+    for a in range(len(moments) - 1):
+        gains[a, a + 1 :] = evidence(sums[a] + sums[a + 1 :]) - alone[a] - alone[a + 1 :]
+    for _ in range(len(moments) - most):
+        a, b = divmod(int(gains.argmax()), len(gains))
+        sums[a], alone[a] = sums[a] + sums[b], alone[a] + alone[b] + gains[a, b]
+        group[group == b] = a
+        gains[[a, b]] = gains[:, [a, b]] = -np.inf
+        other_groups = np.setdiff1d(np.unique(group), a)
+        if len(other_groups):
+            joined = evidence(sums[a] + sums[other_groups]) - alone[a] - alone[other_groups]
+            gains[np.minimum(a, other_groups), np.maximum(a, other_groups)] = joined
+    return group
 
 
 def _merged(units: Units, subsets: list[np.ndarray], budget: Budget) -> Compressed:

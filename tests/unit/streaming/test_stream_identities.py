@@ -5,11 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benthoscope.engine.distributions import DirichletCategorical, GaussianGamma, GaussianWishart, NestedSticks
+from benthoscope.engine.distributions import (
+    DirichletCategorical,
+    GaussianGamma,
+    GaussianWishart,
+    NestedSticks,
+    log_evidence,
+)
 from benthoscope.engine.mixtures.inference import first_statistics, step
 from benthoscope.engine.mixtures.model import Model, Parameters, Statistics
 from benthoscope.engine.streaming.building import Search, build
-from benthoscope.engine.streaming.compression import Budget, MixtureDivision, compress
+from benthoscope.engine.streaming.compression import Budget, MixtureDivision, compress, join_by_evidence
 from benthoscope.engine.streaming.reprojection import mapped_sums
 from benthoscope.engine.streaming.splitting import StickWeights, UnitGroups, gain_of_clusters, hard_splits
 from benthoscope.engine.streaming.units import UnitRows, Units
@@ -259,3 +265,19 @@ def test_model_building_finds_the_clusters_of_separate_clouds():
     built = build(model_of(prior), UnitRows(Units.of_rows(prior, rows)), None, Search(rule()))
     sizes = np.bincount(clusters)
     assert built.fit.n_clusters == (sizes > 5).sum()
+
+
+def test_joins_take_the_pair_that_loses_least_until_few_enough_are_left():
+    prior = GaussianWishart.prior(np.zeros(2), 0.05)
+    rng = np.random.default_rng(0)
+    centres = np.array([[0, 0], [0.1, 0], [9, 0], [9, 1.5], [0, 20.0]])
+    rows = [centre + 0.2 * rng.standard_normal((50, 2)) for centre in centres]
+    moments = np.stack([prior.features(row.T).sum(1) for row in rows])
+
+    def evidence_of(sums):
+        return log_evidence(prior, sums)
+
+    np.testing.assert_array_equal(join_by_evidence(evidence_of, moments, 5), np.arange(5))
+    np.testing.assert_array_equal(join_by_evidence(evidence_of, moments, 4), [0, 0, 2, 3, 4])
+    np.testing.assert_array_equal(join_by_evidence(evidence_of, moments, 3), [0, 0, 2, 2, 4])
+    assert len(np.unique(join_by_evidence(evidence_of, moments, 1))) == 1
