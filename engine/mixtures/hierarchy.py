@@ -1,6 +1,6 @@
 """Compute a coarser and a finer clustering around a fitted one, so that the three form a tree.
 
-The coarser clustering merges clusters of the run under a larger width. The finer one splits each cluster on its own
+The coarser clustering joins clusters of the run that share neighbours. The finer one splits each cluster on its own
 rows under a smaller width. A row never leaves its branch, so labels can be transferred in both directions.
 """
 
@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 
 from benthoscope.engine.compute import Compute, LocalThreads, blas_threads
-from benthoscope.engine.distributions import GaussianWishart, log_evidence
 from benthoscope.engine.mixtures import validation as checking
 from benthoscope.engine.mixtures.data import Frame, Observations, Summary, summarised
 from benthoscope.engine.mixtures.models import VDP
+from benthoscope.engine.mixtures.neighbour_joins import join_by_neighbours, linked_rows
 from benthoscope.engine.problems import fail
 from benthoscope.engine.progress import OnStep, Progress, ignore
 
-STEP = 4.0  # a level is wider or narrower than the run by this factor
+STEP = 4.0  # the fine level is narrower than the run by this factor
 MOST_COARSE = 0.5  # the coarse level has at most this fraction of the run's clusters
-FEWEST_COARSE = 0.25  # and at least this fraction, even if more merges would raise the evidence
+FEWEST_COARSE = 0.25  # and at least this fraction, even if more of them share neighbours
 SMALLEST_SPLIT = 12  # clusters with fewer rows are not split
 NO_CLUSTER = -1  # parent of a cluster without rows
 
@@ -38,7 +38,7 @@ class ClusterHierarchy:
     fine: np.ndarray  # (N,) int32
     coarse_parent: np.ndarray  # (K,) int32       coarse cluster of each middle cluster, -1 if it has no rows
     middle_parent: np.ndarray  # (K_fine,) int32  middle cluster of each fine cluster
-    widths: tuple[float, float, float]  # of the coarse, middle and fine level
+    widths: tuple[float, float, float]  # of the coarse, middle and fine level; the coarse one has that of the run
 
     @property
     def n_clusters(self) -> tuple[int, int, int]:
@@ -73,49 +73,21 @@ def cluster_hierarchy(
         summary = summarised(source, compute or LocalThreads())
         frame = Frame(summary.mean, float(np.sqrt(summary.largest_variance)))
         data = Observations(source, np.zeros(N, np.int32), 1, frame, compute or LocalThreads())
-        coarse_parent = _joined_parents(data, middle, K, width * STEP)
+        coarse_parent = _joined_parents(data, middle, K)
     fine, middle_parent = _split(data, middle, K, _Splitter(summary, width / STEP, random_state), on_step)
     coarse = coarse_parent[middle]
-    return ClusterHierarchy(coarse, middle, fine, coarse_parent, middle_parent, (width * STEP, width, width / STEP))
+    return ClusterHierarchy(coarse, middle, fine, coarse_parent, middle_parent, (width, width, width / STEP))
 
 
-def _joined_parents(data: Observations, labels: np.ndarray, K: int, width: float) -> np.ndarray:
-    """Return the coarse cluster of each cluster (K,), after the merges that reduce the evidence least."""
-    prior = GaussianWishart.prior(np.zeros(len(data.frame.origin)), width)
-    moments = data.labelled(prior, labels).moments
-    moments = np.vstack([moments, np.zeros((K - len(moments), moments.shape[1]))])
-    used = np.flatnonzero(moments[:, 0] > 0)
+def _joined_parents(data: Observations, labels: np.ndarray, K: int) -> np.ndarray:
+    """Return the coarse cluster of each cluster (K,)."""
+    used, index, sizes = np.unique(labels, return_inverse=True, return_counts=True)
     most, fewest = (max(int(np.ceil(share * len(used))), min(2, len(used))) for share in (MOST_COARSE, FEWEST_COARSE))
-    groups = join_by_evidence(lambda sums: log_evidence(prior, sums), moments[used], most, fewest)
+    linked = linked_rows(index)
+    rows = np.asarray(data.take(linked).source, np.float64)
     parent = np.full(K, NO_CLUSTER, np.int32)
-    parent[used] = _by_size(groups, moments[used, 0])
+    parent[used] = _by_size(join_by_neighbours(rows, index[linked], most, fewest), sizes)
     return parent
-
-
-def join_by_evidence(
-    evidence: Callable[[np.ndarray], np.ndarray], moments: np.ndarray, most: int, fewest: int = 1
-) -> np.ndarray:
-    """Group clusters with moments (K, F). Merges the best pair until at most `most` groups remain, then while a merge
-    raises the evidence.
-
-    Returns the group of each cluster (K,), numbered by one of its members. `evidence` maps moments to log evidence.
-    """
-    group, sums, alone = np.arange(len(moments)), moments.copy(), evidence(moments)
-    gains = np.full((len(moments), len(moments)), -np.inf)
-    for a in range(len(moments) - 1):
-        gains[a, a + 1 :] = evidence(sums[a] + sums[a + 1 :]) - alone[a] - alone[a + 1 :]
-    for cluster_count in range(len(moments), fewest, -1):
-        a, b = divmod(int(gains.argmax()), len(gains))
-        if cluster_count <= most and gains[a, b] <= 0:
-            break
-        sums[a], alone[a] = sums[a] + sums[b], alone[a] + alone[b] + gains[a, b]
-        group[group == b] = a
-        gains[[a, b]] = gains[:, [a, b]] = -np.inf
-        other_groups = np.setdiff1d(np.unique(group), a)
-        if len(other_groups):
-            joined = evidence(sums[a] + sums[other_groups]) - alone[a] - alone[other_groups]
-            gains[np.minimum(a, other_groups), np.maximum(a, other_groups)] = joined
-    return group
 
 
 def _by_size(groups: np.ndarray, sizes: np.ndarray) -> np.ndarray:

@@ -1,5 +1,8 @@
 """Compute the finer and the coarser level of a clustering and store them as runs that belong to it.
 
+The coarser level joins clusters of the run whose images are neighbours. Runs of earlier versions keep the levels that
+were stored with them, until the levels are computed again.
+
 A level has image_ids, labels, group_ids and weights like other runs, and segment arrays if the run has them. It has no
 probabilities, because it has no fitted model. Its array `parents` links it to the run itself, the usual level:
 

@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from benthoscope.engine.distributions import GaussianWishart, log_evidence
 from benthoscope.engine.metrics import v_measure
 from benthoscope.engine.mixtures import VDP, cluster_hierarchy
-from benthoscope.engine.mixtures.hierarchy import join_by_evidence
 from benthoscope.engine.progress import Cancelled
 
 
@@ -100,21 +98,5 @@ def test_levels_of_a_fitted_run_are_nested_in_it():
     run = VDP(random_state=0).fit(X)
     hierarchy = cluster_hierarchy(X, run.labels_, width=run.width, n_clusters=run.n_clusters_, random_state=0)
     assert is_nested(hierarchy.fine, run.labels_)
-    assert hierarchy.widths == (4 * run.width, run.width, run.width / 4)
+    assert hierarchy.widths == (run.width, run.width, run.width / 4)
     assert v_measure(blobs, hierarchy.fine) >= v_measure(blobs, run.labels_) - 0.01
-
-
-def test_joins_take_the_pair_that_loses_least_until_few_enough_are_left():
-    prior = GaussianWishart.prior(np.zeros(2), 0.05)
-    rng = np.random.default_rng(0)
-    centres = np.array([[0, 0], [0.1, 0], [9, 0], [9, 1.5], [0, 20.0]])
-    rows = [centre + 0.2 * rng.standard_normal((50, 2)) for centre in centres]
-    moments = np.stack([prior.features(row.T).sum(1) for row in rows])
-
-    def evidence(sums):
-        return log_evidence(prior, sums)
-
-    np.testing.assert_array_equal(join_by_evidence(evidence, moments, 5), [0, 0, 2, 3, 4])
-    np.testing.assert_array_equal(join_by_evidence(evidence, moments, 3), [0, 0, 2, 2, 4])
-    assert len(np.unique(join_by_evidence(evidence, moments, 1))) == 1
-    np.testing.assert_array_equal(join_by_evidence(evidence, moments, 5, fewest=5), np.arange(5))

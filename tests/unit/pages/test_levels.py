@@ -69,7 +69,7 @@ def test_a_clustering_comes_with_two_levels_that_nest_around_it(reef):
         sizes = np.bincount(run.array("labels"), minlength=run.summary["clusters"])
         assert [cluster.size for cluster in reef.runs.clusters(run.id)] == sizes.tolist()
         np.testing.assert_allclose(np.asarray(run.array("weights")).sum(1), 1)
-    assert (coarser.parameters["width"], finer.parameters["width"]) == (0.08, 0.005)
+    assert (coarser.parameters["width"], finer.parameters["width"]) == (0.02, 0.005)
 
 
 def test_the_server_and_the_command_line_say_what_clusters_split_into(reef):
