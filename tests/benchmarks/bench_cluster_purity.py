@@ -1,7 +1,7 @@
 """How pure the clusters of each set are, and how well they agree with the classes.
 
 Compared are the default run with its levels, full covariances, k-means, spectral clustering and HDBSCAN, on the same
-rows.
+rows. The last table has the cost of the levels of many images.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,6 +14,7 @@ from benthoscope.engine.compute import blas_threads
 from benthoscope.engine.jobs.cluster.levels import hierarchy_of
 from benthoscope.engine.jobs.cluster.model_catalog import ENTRIES, USUAL_MODEL, USUAL_WIDTH
 from benthoscope.engine.metrics import adjusted_rand, v_measure
+from benthoscope.engine.mixtures.neighbour_joins import join_by_neighbours, linked_rows
 from benthoscope.engine.progress import ignore
 from tests.benchmarks.known_sets import KnownSet, known_sets
 from tests.benchmarks.measure import Cost, Table, measure
@@ -31,12 +32,16 @@ COLUMNS = (
     "CPU s",
 )
 DEFAULT = ENTRIES[USUAL_MODEL]
+MANY_IMAGES, MANY_CLUSTERS, COLUMNS_OF_MANY = 100_000, (100, 500), 32
 
 
-def tables() -> Iterator[Table]:
+def tables(part: str = "") -> Iterator[Table]:
+    """Yield the tables of all sets and the cost of levels; with `part` "cost", the cost alone."""
     with blas_threads(1):
-        for known in known_sets():
-            yield _table(known)
+        if part != "cost":
+            for known in known_sets():
+                yield _table(known)
+        yield _cost_of_levels()
 
 
 def _table(known: KnownSet) -> Table:
@@ -48,7 +53,7 @@ def _table(known: KnownSet) -> Table:
         rows.append(_row(f"{USUAL_MODEL}, {name}", known, labels, extra))
     rows.append(_measured(f"{USUAL_MODEL}, full covariances", known, lambda: _default_run(known, "full")))
     classes = int(known.classes.max()) + 1
-    for clusters in (classes, count, levels.n_clusters[2]):
+    for clusters in sorted({classes, count, levels.n_clusters[0], levels.n_clusters[2]}):
         told = ", the true number" if clusters == classes else ""
         rows.append(_measured(f"k-means, K = {clusters}{told}", known, lambda K=clusters: _k_means(known, K)))
     rows.append(_measured(f"spectral clustering, K = {classes}", known, lambda: _spectral(known, classes)))
@@ -64,6 +69,26 @@ def _table(known: KnownSet) -> Table:
             "count as mixed, and for the V-measure as one cluster. Both levels are computed together."
         ],
     )
+
+
+def _cost_of_levels() -> Table:
+    return Table(
+        f"Cost of levels. {MANY_IMAGES:,} images with {COLUMNS_OF_MANY} numbers each",
+        ("clusters", "images that are linked", "coarser level, CPU s", "both levels, CPU s"),
+        [_cost_of_level(clusters) for clusters in MANY_CLUSTERS],
+        ["Clusters are known Gaussians, so no search is included."],
+    )
+
+
+def _cost_of_level(clusters: int) -> tuple[object, ...]:
+    rng = np.random.default_rng(0)
+    labels = rng.integers(clusters, size=MANY_IMAGES)
+    rows = rng.standard_normal((clusters, COLUMNS_OF_MANY))[labels]
+    rows += 0.7 * rng.standard_normal(rows.shape)
+    linked = linked_rows(labels)
+    coarser = measure(lambda: join_by_neighbours(rows[linked], labels[linked], clusters // 2, clusters // 4))[1]
+    both = measure(lambda: hierarchy_of(rows, labels, {"width": USUAL_WIDTH}, clusters, ignore))[1]
+    return clusters, f"{len(linked):,}", coarser.cpu, both.cpu
 
 
 def _default_run(known: KnownSet, observation: str | None = DEFAULT.observation) -> np.ndarray:
