@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -151,6 +152,29 @@ def test_runs_made_before_there_were_levels_get_them_later(reef):
         assert np.array_equal(reef.runs.levels(usual)[level].array("labels"), labels)
     again = run_now(reef, "levels", {"run": job.result["levels"]["finer"]["run"]})  # its run, for a level
     assert again.result["run"] == usual.id and len(reef.runs.levels(usual)) == 3
+
+
+def test_levels_of_an_earlier_version_open_and_stay_until_they_are_computed_again(reef):
+    usual = clustered(reef)
+    ids, labels = (np.asarray(usual.array(name)) for name in ("image_ids", "labels"))
+    hierarchy = cluster_hierarchy(np.asarray(reef.features.open("deep").X), labels, width=0.02, random_state=0)
+    # earlier versions joined other clusters, and stored four times the width of the run
+    joined = replace(
+        hierarchy,
+        coarse=np.zeros_like(labels),
+        coarse_parent=np.zeros_like(hierarchy.coarse_parent),
+        widths=(0.08, 0.02, 0.005),
+    )
+    levels_job.store_levels(reef, usual, ids, joined)
+    earlier = reef.runs.levels(usual)["coarser"]
+    assert earlier.parameters["width"] == 0.08
+    explore = Explore(Session(AppState(reef), person="Ann"))
+    explore.switch_level("coarser")
+    assert explore.run == earlier.id
+    explore.open_cluster(0)
+    assert explore.shown().sum() == len(ids)
+    run_now(reef, "levels", {"run": usual.id})
+    assert np.array_equal(reef.runs.levels(usual)["coarser"].array("labels"), hierarchy.coarse)
 
 
 def test_the_levels_of_every_model_of_whole_images_can_be_computed(reef):
