@@ -114,8 +114,8 @@ class IncrementRule:
     """Iterations on the new documents alone and on all documents."""
 
     rate: LearningRate = OF_INCREMENTS
-    alone: int = 16
-    together: int = 5
+    alone: int = 12
+    together: int = 4
     extends: bool = True  # False only to measure what the join is worth
 
     def rate_together(self, new: int, total: int) -> LearningRate:

@@ -28,7 +28,7 @@ from tests.benchmarks.measure import Table, measure
 from tests.benchmarks.topics_sets import CLUSTERS, LABELS, PASSES, TOPICS, WORDS, Described, labelled, topic_model
 
 USUAL_SET = "fish4knowledge"
-SWEEPS, BURN_IN, PATCHES = 200, 50, 50  # of Gibbs sampling: a random part of each image's patches
+SWEEPS, BURN_IN, PATCHES = 200, 50, 50  # per chain; patches of each image, drawn at random
 SHARES = (0.1, 0.25, 0.5, 0.75, 1.0)  # of the images in a batch
 STEPS, MOST = 5, 500  # parts in which images arrive, and clusters, so that the limit does not decide
 ROUNDS, DRAWS = 5, 3  # of active learning
