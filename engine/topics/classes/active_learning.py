@@ -77,21 +77,22 @@ def active_learning(
     if len(np.unique(labels)) < 2:
         raise fail("seed_images", "have one class only", "start with images of two classes or more")
     model = clone(topics).fit(*documents.subset(labelled)) if rule.grows else topics
-    rounds = []
+    weights, rounds = _TopicWeights(model, documents), []
     for number in range(rule.rounds + 1):
         machine = (HistogramIntersectionSVM() if classifier is None else clone(classifier)).fit(
-            model.transform(*documents.subset(labelled)), labels
+            weights.of(labelled), labels
         )
-        accuracy = _accuracy(model, machine, documents, test, test_labels)
+        accuracy = _accuracy(weights, machine, test, test_labels)
         rounds.append(Round(labelled, accuracy, int(model.n_clusters_)))
         on_step(Progress(number, rule.rounds, f"{len(labelled)} labels, {model.n_clusters_} clusters in use"))
         if number == rule.rounds or not len(pool):
             break
-        chosen = _chosen(model, machine, documents, pool, rule, rng)
+        chosen = _chosen(weights, machine, pool, rule, rng)
         labelled, pool = np.concatenate([labelled, chosen]), np.setdiff1d(pool, chosen)
         labels = np.concatenate([labels, np.asarray(label_of(chosen))])
         if rule.grows:
             model = _grown(model, topics, documents, labelled, chosen)
+            weights = _TopicWeights(model, documents)
     return rounds
 
 
@@ -101,17 +102,21 @@ def _grown(model, topics, documents: "_Documents", labelled: np.ndarray, chosen:
     return clone(topics).fit(*documents.subset(labelled))
 
 
-def _chosen(model, machine, documents, pool: np.ndarray, rule: ActiveRule, rng: np.random.Generator) -> np.ndarray:
+def _chosen(
+    weights: "_TopicWeights", machine: Any, pool: np.ndarray, rule: ActiveRule, rng: np.random.Generator
+) -> np.ndarray:
     count = min(rule.batch, len(pool))
     if rule.strategy == "random":
         return rng.choice(pool, count, replace=False)
-    return pool[least_certain(machine.predict_proba(model.transform(*documents.subset(pool))), count)]
+    return pool[least_certain(machine.predict_proba(weights.of(pool)), count)]
 
 
-def _accuracy(model, machine, documents, test: np.ndarray | None, labels: np.ndarray | None) -> float | None:
+def _accuracy(
+    weights: "_TopicWeights", machine: Any, test: np.ndarray | None, labels: np.ndarray | None
+) -> float | None:
     if test is None or labels is None:
         return None
-    return float(np.mean(machine.predict(model.transform(*documents.subset(test))) == labels))
+    return float(np.mean(machine.predict(weights.of(test)) == labels))
 
 
 class _Documents:
@@ -120,8 +125,30 @@ class _Documents:
     def __init__(self, descriptors: Any, image_of_descriptor: Any):
         self._documents = as_documents(descriptors, image_of_descriptor)
 
+    def __len__(self) -> int:
+        return len(self._documents)
+
     def subset(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         subset = self._documents.take(np.asarray(numbers))
         if not subset.sizes[-1:].all():  # images are counted by the largest number, so the last one needs a descriptor
             raise fail("images", "an image has no descriptors", "leave it out")
         return subset.read(), document_of_rows(subset)
+
+
+class _TopicWeights:
+    """The topic weights of documents under one state of the topics. Those of a document are inferred once."""
+
+    def __init__(self, model: TopicEstimator, documents: _Documents):
+        self._model, self._documents = model, documents
+        self._is_known = np.zeros(len(documents), bool)
+        self._rows: np.ndarray | None = None
+
+    def of(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the weights of documents (n, T)."""
+        new = np.unique(np.asarray(numbers)[~self._is_known[numbers]])
+        if self._rows is None or len(new):
+            rows = self._model.transform(*self._documents.subset(new))
+            if self._rows is None:
+                self._rows = np.zeros((len(self._documents), rows.shape[1]), rows.dtype)
+            self._rows[new], self._is_known[new] = rows, True
+        return self._rows[numbers]

@@ -51,10 +51,20 @@ class HistogramIntersectionSVM(ClassifierMixin, BaseEstimator):
         Soft margin C of all machines. None chooses it by cross-validation.
     kernel : "intersection" or "precomputed"
         Whether rows are histograms, or already kernel values with the rows of the fit.
+    calibrate : bool
+        Whether probabilities are calibrated by cross-validation, which takes ten times as long as the machines. Without
+        it, all classes use the same sigmoid. Predicted classes are the same.
     """
 
-    def __init__(self, margin: float | None = None, *, kernel: str = "intersection", random_state: Any = 0):
-        self.margin, self.kernel, self.random_state = margin, kernel, random_state
+    def __init__(
+        self,
+        margin: float | None = None,
+        *,
+        kernel: str = "intersection",
+        calibrate: bool = True,
+        random_state: Any = 0,
+    ):
+        self.margin, self.kernel, self.calibrate, self.random_state = margin, kernel, calibrate, random_state
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -72,10 +82,11 @@ class HistogramIntersectionSVM(ClassifierMixin, BaseEstimator):
             raise fail("y", f"has one class only ({self.classes_[0]})", "give labels of two classes or more")
         self.rows_ = X
         gram = X if self.kernel == "precomputed" else histogram_intersection(X, X)
-        folds = self._folds(gram, numbers)
+        folds = self._folds(gram, numbers) if self.calibrate or self.margin is None else []
         self.margin_ = self._chosen_margin(gram, numbers, folds)
         self.machines_ = _machines(gram, numbers, len(self.classes_), self.margin_)
-        self.calibrations_ = _calibrations(gram, numbers, folds, self.margin_, len(self.classes_))
+        held_out = folds if self.calibrate else []
+        self.calibrations_ = _calibrations(gram, numbers, held_out, self.margin_, len(self.classes_))
         return self
 
     def _folds(self, gram: np.ndarray, numbers: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -63,6 +63,16 @@ def test_topics_learn_from_all_images_and_the_classifier_from_labelled_ones():
     np.testing.assert_array_equal(again.predict(test.X, test.image), fitted.predict(test.X, test.image))
 
 
+def test_classes_are_the_same_without_calibrated_probabilities():
+    corpus, y = SET.corpus.subset(np.arange(120)), SET.labels[:120]
+    X = corpus.theta
+    calibrated, plain = (HistogramIntersectionSVM(10.0, calibrate=which).fit(X[:60], y[:60]) for which in (True, False))
+    np.testing.assert_array_equal(plain.predict(X[60:]), calibrated.predict(X[60:]))
+    np.testing.assert_array_equal(plain.decision_function(X[60:]), calibrated.decision_function(X[60:]))
+    assert len(set(plain.calibrations_)) == 1 < len(set(calibrated.calibrations_))
+    np.testing.assert_allclose(plain.predict_proba(X[60:]).sum(1), 1)
+
+
 def test_pyramids_count_words_in_cells():
     words, rows, columns = np.array([0, 1, 1, 0]), np.array([5, 5, 95, 99.9]), np.array([5, 95, 5, 99.9])
     levels = pyramid_histograms(words, rows, columns, (100, 100), 2)
