@@ -28,6 +28,12 @@ def campaign(tmp_path_factory):
     return make_campaign(tmp_path_factory.mktemp("sample") / "c", dives=8, images=700, workers=1)
 
 
+@pytest.fixture(scope="module")
+def colours(campaign):
+    """The mean colour of each labelled image of the campaign."""
+    return mean_colours(campaign)
+
+
 def labelled(truth):
     return [image for image in truth.images if image.label and image.quality == "good"]
 
@@ -71,26 +77,26 @@ def told_apart(features, labels):
     return cross_val_score(make_pipeline(StandardScaler(), LinearDiscriminantAnalysis()), features, labels, cv=5).mean()
 
 
-def test_mean_colour_alone_gives_poor_accuracy(campaign):
-    assert agreement(mean_colours(campaign), habitats(campaign)) < 0.5
+def test_mean_colour_alone_gives_poor_accuracy(campaign, colours):
+    assert agreement(colours, habitats(campaign)) < 0.5
     assert agreement(mean_colours(read_truth(campaign_path())), habitats(read_truth(campaign_path()))) < 0.5
 
 
-def test_texture_separates_habitats_far_better_than_colour(campaign):
-    labels, texture_rows, colours = habitats(campaign), textures(campaign), mean_colours(campaign)
+def test_texture_separates_habitats_far_better_than_colour(campaign, colours):
+    labels, texture_rows = habitats(campaign), textures(campaign)
     assert told_apart(texture_rows, labels) > max(0.80, told_apart(colours, labels) + 0.35)
     scaled = StandardScaler().fit_transform(texture_rows)
     assert agreement(scaled, labels) > agreement(colours, labels) + 0.2
 
 
-def test_red_is_lost_with_altitude(campaign):
+def test_red_is_lost_with_altitude(campaign, colours):
     altitude = {
         f"{dive.folder}/{frame.file}": frame.altitude
         for dive in plan(8, 700, np.random.default_rng([0, 1]))
         for frame in dive.frames
     }
     by_group = defaultdict(list)
-    for image, (red, green, _) in zip(labelled(campaign), mean_colours(campaign), strict=True):
+    for image, (red, green, _) in zip(labelled(campaign), colours, strict=True):
         by_group[image.group, image.label].append((altitude[image.image], np.log(red / green)))
     rows = np.concatenate([np.array(each) - np.mean(each, axis=0) for each in by_group.values()])
     assert np.corrcoef(rows.T)[0, 1] < -0.15  # within a dive and a habitat
