@@ -18,7 +18,7 @@ BLOCK = 2**22  # bytes of the features of a block: fits the cache and is large e
 ROWS_A_RUN = 64  # from this mean length of runs of rows of one group, weights are added run by run
 # With numbers of 32 bits, many columns and few clusters, products without stored features are 1.3 to 2 times faster.
 FEW_CLUSTERS, MANY_COLUMNS, PRODUCT_ROWS = 20, 40, 1024
-# With numbers of 64 bits: in 256 columns 5 times faster for 2 clusters and as fast for 20, in 512 columns 6 times for 2.
+# With numbers of 64 bits, they are 5 times faster for 2 clusters in 256 columns, and as fast for 20.
 MANY_WIDE_COLUMNS = 256
 ROWS = (64, 8192)  # smallest and largest number of rows in a block
 

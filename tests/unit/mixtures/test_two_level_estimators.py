@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+from functools import cache
 
 import numpy as np
 import pytest
@@ -31,6 +32,12 @@ def fitted(kind, **parameters):
     return model.fit(DATA.X, image_of_segment=DATA.image, group_of_image=DIVES, **feature_options(kind), **options)
 
 
+@cache
+def shared(kind, **parameters):
+    """A fit that several tests read. They do not change it."""
+    return fitted(kind, **parameters)
+
+
 @BOTH
 @pytest.mark.parametrize("search", ["greedy", "exhaustive", "together"])
 def test_separate_objects_and_scenes_are_found_by_every_search(kind, search):
@@ -43,7 +50,7 @@ def test_separate_objects_and_scenes_are_found_by_every_search(kind, search):
 
 @BOTH
 def test_the_history_of_bounds_never_falls_and_ends_at_the_bound(kind):
-    model = fitted(kind)
+    model = shared(kind)
     history = np.array(model.lower_bound_history_)
     settled = history[len(history) // 2 :]
     assert (np.diff(settled) >= -1e-3 * abs(history[-1])).all()  # it may start again from other image clusters
@@ -54,7 +61,7 @@ def test_the_history_of_bounds_never_falls_and_ends_at_the_bound(kind):
 
 @BOTH
 def test_shares_and_proportions_are_those_of_the_labels(kind):
-    model = fitted(kind, by_dive=True)
+    model = shared(kind, by_dive=True)
     T = model.n_image_clusters_
     assert model.groups_.tolist() == ["kelp point", "north reef", "wreck"]
     for dive, name in enumerate(model.groups_):
@@ -73,10 +80,7 @@ def test_shares_and_proportions_are_those_of_the_labels(kind):
 @BOTH
 def test_the_order_of_segments_does_not_matter(kind):
     order = np.random.default_rng(0).permutation(len(DATA.X))
-    model, fitted_model = (
-        kind(random_state=0),
-        kind(random_state=0).fit(DATA.X, image_of_segment=DATA.image, group_of_image=DIVES, **feature_options(kind)),
-    )
+    model, fitted_model = kind(random_state=0), shared(kind)
     model.fit(DATA.X[order], image_of_segment=DATA.image[order], group_of_image=DIVES, **feature_options(kind))
     np.testing.assert_array_equal(model.labels_, fitted_model.labels_[order])
     np.testing.assert_array_equal(model.image_labels_, fitted_model.image_labels_)
@@ -100,7 +104,7 @@ def test_threads_and_their_number_do_not_matter_and_files_do_as_well_as_arrays(k
 
 @BOTH
 def test_images_of_unknown_and_unnamed_dives_are_predicted(kind):
-    model, strange = fitted(kind, by_dive=True), np.full(150, "new dive")
+    model, strange = shared(kind, by_dive=True), np.full(150, "new dive")
     for dives in (strange, None, np.where(np.arange(150) < 75, DIVES, "new dive")):
         prediction = model.explain(DATA.X, DATA.image, dives, **feature_options(kind))
         assert (prediction.image_labels == model.image_labels_).mean() > 0.98
@@ -113,7 +117,7 @@ def test_images_of_unknown_and_unnamed_dives_are_predicted(kind):
 
 @BOTH
 def test_an_image_unlike_all_others_has_a_low_bound(kind):
-    model = fitted(kind)
+    model = shared(kind)
     odd = DATA.X.copy()
     odd[DATA.image == 10] += 15
     prediction = model.explain(odd, DATA.image, DIVES, **feature_options(kind))
@@ -122,7 +126,7 @@ def test_an_image_unlike_all_others_has_a_low_bound(kind):
 
 @BOTH
 def test_a_fitted_model_is_stored_copied_and_pickled(kind):
-    model = fitted(kind)
+    model = shared(kind)
     arrays, metadata = model.to_arrays()
     for again in (
         kind.from_arrays(arrays, json.loads(json.dumps(metadata))),
@@ -159,7 +163,7 @@ def test_cancelling_keeps_the_result_so_far(kind):
 @pytest.mark.parametrize(("search", "saves"), [("best", 1), ("best", 2), ("together", 1), ("together", 3)])
 def test_a_killed_fit_gives_the_result_of_an_uninterrupted_one(kind, search, saves):
     options, checkpoint = {"search": search, "search_rows": 700}, Kept(fails_after=saves)
-    model = fitted(kind, **options)
+    model = shared(kind, **options)
     with pytest.raises(KeyboardInterrupt):
         fitted(kind, **options, checkpoint=checkpoint)
     checkpoint.fails_after = 10**9
@@ -234,8 +238,8 @@ def test_odd_but_legal_input_is_clustered(kind):
         (lambda: SCM(diversity=-1.0).fit(DATA.X), "diversity"),
         (lambda: MCM(image_width=0).fit(DATA.X, image_features=DATA.W), "image_width"),
         (lambda: SCM(max_image_clusters=2.5).fit(DATA.X), "max_image_clusters"),
-        (lambda: fitted(MCM).explain(DATA.X, DATA.image, image_features=DATA.W[:, :3]), "image_features: 3 columns"),
-        (lambda: fitted(SCM).explain(DATA.X[:, :3], DATA.image), "X has 3 features"),
+        (lambda: shared(MCM).explain(DATA.X, DATA.image, image_features=DATA.W[:, :3]), "image_features: 3 columns"),
+        (lambda: shared(SCM).explain(DATA.X[:, :3], DATA.image), "X has 3 features"),
     ],
 )
 def test_unusable_input_is_rejected_in_one_line(call, told):
