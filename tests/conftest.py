@@ -16,6 +16,8 @@ import pytest
 from benthoscope.engine.workspace import Workspace
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
     from tests.reef_workspace import Reef
 
 BINARIES = ["/usr/lib/postgresql", "/opt/homebrew/opt", "/usr/local/opt"]
@@ -95,13 +97,15 @@ def private_state(tmp_path_factory) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def copied_catalogues(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """New workspaces get a copy of an empty catalogue. The migrations that create one take 0.1 s of CPU, and the tests
-    create thousands; tests of migrations run them."""
+def quick_catalogues(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """New workspaces get a copy of an empty catalogue, and their writes do not wait for the disk.
+
+    The migrations that create a catalogue take 0.1 s of CPU, and the tests create thousands; tests of migrations run
+    them. A write to the disk only matters after a power cut. Processes that tests start are as they are for users.
+    """
     from benthoscope.engine.workspace import workspace
-    from benthoscope.engine.workspace.database import catalogue
+    from benthoscope.engine.workspace.database import catalogue, connections, writer
     from benthoscope.engine.workspace.database.catalogue_files import merge_log
-    from benthoscope.engine.workspace.database.connections import sqlite_engines
 
     empty = tmp_path_factory.mktemp("catalogue") / "catalogue.sqlite"
 
@@ -112,10 +116,17 @@ def copied_catalogues(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
             catalogue.create_catalogue(empty).close()
             merge_log(empty)
         shutil.copyfile(empty, address)
-        return catalogue.Catalogue(sqlite_engines(address, create=False))
+        return catalogue.Catalogue(connections.sqlite_engines(address, create=False))
 
+    def durable_on_servers(connection: "Connection", durable: bool, dialect: str) -> None:
+        if dialect != "sqlite":
+            make_durable(connection, durable, dialect)
+
+    pragmas, make_durable = connections._pragmas, connections.make_durable
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(workspace, "create_catalogue", copied)
+        patch.setattr(connections, "_pragmas", lambda read_only: [*pragmas(read_only), "synchronous = OFF"])
+        patch.setattr(writer, "make_durable", durable_on_servers)
         yield
 
 
