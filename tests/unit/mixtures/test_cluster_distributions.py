@@ -15,6 +15,7 @@ from benthoscope.engine.distributions import (
     log_evidence,
     moments,
 )
+from benthoscope.engine.mixtures import VDP, e_step
 
 X2 = np.array([(0, 0), (1, 0), (0, 2), (3, 1)], float)
 PRIOR2 = GaussianWishart.prior(np.array([1, 0.75]), 0.1 * 1.5)  # C_width 0.1 of a largest variance of 1.5
@@ -170,3 +171,19 @@ def test_moving_clusters_moves_their_densities(family):
     origin, scale = np.array([100.0, -5, 2]), 3.5
     moved = expected_log_likelihood(q.moved(origin, scale), origin + scale * X)
     assert moved == pytest.approx(expected_log_likelihood(q, X) - 3 * np.log(scale), rel=1e-9)
+
+
+@pytest.mark.parametrize("columns", [255, 256])
+def test_products_of_wide_rows_need_no_stored_features(columns, monkeypatch):
+    rng = np.random.default_rng(0)
+    truth = np.arange(300) % 2
+    X = rng.standard_normal((2, columns))[truth] + rng.standard_normal((300, columns))
+    calls, products = [], GaussianWishart.products
+    monkeypatch.setattr(GaussianWishart, "products", lambda prior, Z: calls.append(Z.shape) or products(prior, Z))
+    by_products = VDP(search="none").fit(X, start=truth)
+    assert bool(calls) == (columns == 256)
+    monkeypatch.setattr(e_step, "MANY_WIDE_COLUMNS", 10_000)
+    stored = VDP(search="none").fit(X, start=truth)
+    np.testing.assert_array_equal(by_products.labels_, stored.labels_)
+    assert by_products.lower_bound_ == pytest.approx(stored.lower_bound_, rel=1e-12)
+    np.testing.assert_allclose(by_products.clusters_.mean, stored.clusters_.mean, atol=1e-10)
