@@ -6,15 +6,10 @@ from playwright.sync_api import expect
 
 from benthoscope.engine.labelling.cover.report import cover_of
 from benthoscope.engine.workspace import Workspace
-from tests.browser.conftest import LAPTOP
 
 
 def signed(tab, server, slug, name="Ann"):
-    page = tab(slug, server, size=LAPTOP, wait=False)
-    page.context.add_cookies([{"name": "bentho-person", "value": name, "url": server.base}])
-    page.goto(f"{server.base}/{slug}")
-    page.get_by_role("button", name="Keyboard shortcuts").wait_for()
-    return page
+    return tab(slug, server, person=name)
 
 
 def name_page(page, key):

@@ -35,9 +35,7 @@ def asked(prepared, tmp_path):
 
 
 def opened(tab, server, path="crowd"):
-    page = tab(path, server)
-    page.context.add_cookies([{"name": "bentho-person", "value": "Ann", "url": server.base}])
-    page.reload()
+    page = tab(path, server, person="Ann")
     page.get_by_role("navigation", name="Campaigns").wait_for()
     return page
 

@@ -88,7 +88,6 @@ def right_share(folder, truth):
 def test_a_new_campaign_is_labelled_within_the_first_hour(reef, tab, screenshot):
     server, folder, truth = reef
     page = tab("", server)
-    page.set_default_timeout(60_000)
     page.locator("ol a[href='/learn']").click()
     page.locator(".tiles.small[data-batch=typical-0] .tile").first.wait_for()
     keys = {}

@@ -15,7 +15,7 @@ from benthoscope.engine.workspace import Workspace
 from benthoscope.engine.workspace.labels.sampling import Parent
 from benthoscope.engine.workspace.labels.vocabularies import NewTerm
 from benthoscope.sample_data import campaign_path, read_truth
-from tests.browser.conftest import LAPTOP, copied, start_server
+from tests.browser.conftest import copied, start_server
 from tests.browser.test_review import choose, mode
 
 FIRST = 20
@@ -50,11 +50,7 @@ def count(page):
 
 
 def open_page(tab, server, slug):
-    page = tab(slug, server)
-    page.set_default_timeout(60_000)
-    page.context.add_cookies([{"name": "bentho-person", "value": "Ann", "url": server.base}])
-    page.reload()
-    return page
+    return tab(slug, server, person="Ann")
 
 
 def batch_of(page, name):
@@ -224,7 +220,6 @@ def test_random_images_come_before_anything_is_accepted_unseen(labelled, tab, sc
     """The button is off and says what is missing; it leads to random images; after them it accepts what they prove."""
     server, folder = labelled
     page = open_page(tab, server, "learn")
-    page.set_viewport_size(LAPTOP)
     page.locator(".tile img").first.wait_for()
     need = page.locator("[data-told=need]")
     expect(need).to_contain_text("more random images first; 0 of")
@@ -262,7 +257,6 @@ def test_the_history_says_plainly_what_was_undone_on_one_line(labelled, tab, scr
     with Workspace.open(folder) as workspace:
         workspace.labels.undo_last(workspace.people.named("Ann").id)
     page = open_page(tab, server, "labels?part=history")
-    page.set_viewport_size(LAPTOP)
     page.locator(".tabulator-row").first.wait_for()
     assert page.locator(".tabulator-row").first.locator("[tabulator-field=what]").inner_text() == f"undid entry {FIRST}"
     lines = page.locator(".tabulator-row [tabulator-field=when]").evaluate_all(

@@ -41,11 +41,7 @@ def opened(tab, server):
     """A page once it shows what is wanted; with `person`, hers."""
 
     def at(slug, expected, person="", **settings):
-        page = tab(slug, server, wait=not person, **settings)
-        if person:
-            page.context.add_cookies([{"name": "bentho-person", "value": person, "url": server.base}])
-            page.reload()
-            page.get_by_role("button", name="Keyboard shortcuts").wait_for()
+        page = tab(slug, server, person=person, **settings)
         page.locator(expected).first.wait_for()
         return page
 

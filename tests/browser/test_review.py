@@ -11,10 +11,7 @@ from tests.browser.conftest import WORDS, start_server
 
 
 def review(tab, server, person="Ann"):
-    page = tab("review", server)
-    page.set_default_timeout(60_000)
-    page.context.add_cookies([{"name": "bentho-person", "value": person, "url": server.base}])
-    page.reload()
+    page = tab("review", server, person=person)
     page.locator(".tile img").first.wait_for()
     return page
 

@@ -7,7 +7,7 @@ from benthoscope.engine.labelling.agreement import conflicts
 from benthoscope.engine.labelling.people.disagreements import comparison
 from benthoscope.engine.labelling.people.double_labels import answer, ask_for, next_page
 from benthoscope.engine.workspace import Workspace
-from tests.browser.conftest import LAPTOP, LARGE, WORDS, add_terms, copied, start_server
+from tests.browser.conftest import LARGE, WORDS, add_terms, copied, start_server
 
 LABELLED = 60  # by Ann, one by one
 SECOND = 40  # by Ben
@@ -84,7 +84,6 @@ def test_second_labels_lead_to_agreement_and_training(tab, people, screenshot):
     screenshot(page, "training")
     page.set_viewport_size(LARGE)
     screenshot(page, "training-large")
-    page.set_viewport_size(LAPTOP)
     first = page.locator(".difference.on").get_attribute("data-image")
     page.keyboard.press("a")
     page.locator(f".difference[data-image='{first}']").wait_for(state="detached")
