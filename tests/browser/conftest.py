@@ -17,8 +17,10 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from itertools import count
 from pathlib import Path
 from queue import Empty, Queue
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
@@ -102,17 +104,23 @@ class Watch:
     errors: list[str] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
     expected: list[str] = field(default_factory=list)  # parts of errors a test provokes on purpose
+    handlers: dict[str, Callable] = field(default_factory=dict)  # by the event of the page
 
     def on(self, page) -> None:
-        page.on("pageerror", lambda error: self.errors.append(str(error)))
-        page.on(
-            "console",
-            lambda message: (
+        self.handlers = {
+            "pageerror": lambda error: self.errors.append(str(error)),
+            "console": lambda message: (
                 message.type == "error" and self.errors.append(f"{message.text} ({message.location.get('url', '')})")
             ),
-        )
-        page.on("request", lambda request: self._request(request.url))
-        page.on("websocket", lambda socket: self._request(socket.url))
+            "request": lambda request: self._request(request.url),
+            "websocket": lambda socket: self._request(socket.url),
+        }
+        for event, handler in self.handlers.items():
+            page.on(event, handler)
+
+    def off(self, page) -> None:
+        for event, handler in self.handlers.items():
+            page.remove_listener(event, handler)
 
     def _request(self, url: str) -> None:
         address = urlsplit(url)
@@ -305,13 +313,86 @@ def chromium():
         launched.close()
 
 
+# Before the scripts of a page run: a browser that an earlier test used forgets what that test stored, once for each
+# server. The cookie has the number of the use and says whether the tour of Explore is shown.
+FORGET = """(() => {
+  let use
+  try { use = document.cookie.match(/bentho-test=(\\d+)(-tour)?/) } catch { return } // a frame without a host
+  if (!use || localStorage.getItem("bentho-test") === use[1]) return
+  localStorage.clear()
+  sessionStorage.clear()
+  localStorage.setItem("bentho-test", use[1])
+  if (!use[2]) localStorage.setItem("bentho-tour-explore", "closed")
+})()"""
+OUTSIDE = -10  # a place of the pointer beside the page
+USES = count()
+
+
+@dataclass
+class Window:
+    """A browser context with one page that tests use one after the other. A page that opens in a process with the
+    program's scripts in memory needs half of the CPU time of a page in a new context."""
+
+    idle: list["Window"]  # where it waits for the next test
+    context: Any
+    page: Any
+    is_reusable: Callable[[], bool] = lambda: False
+
+    @classmethod
+    def new(cls, idle: list["Window"], chromium: Any) -> "Window":
+        context = chromium.new_context()
+        context.add_init_script(FORGET)
+        return cls(idle, context, context.new_page())
+
+    def begin(self, at: Server, cookies: dict[str, str], size: dict, is_reusable: Callable[[], bool]) -> None:
+        """What a new window has: these cookies only, the usual patience, and a watch of its own."""
+        self.context.add_cookies([{"name": name, "value": value, "url": at.base} for name, value in cookies.items()])
+        self.page.set_viewport_size(size)
+        self.page.set_default_timeout(PATIENCE)
+        self.page.watch = Watch(at.base)
+        self.page.watch.on(self.page)
+        self.is_reusable = is_reusable
+
+    def close(self) -> None:
+        """Leave the page, and let the next test have the window if nothing of this test is left in it."""
+        if self.page.is_closed() or self.page.watch.errors or not self.is_reusable():
+            self.context.close()
+            return
+        self.page.goto("about:blank")
+        self.page.watch.off(self.page)
+        self.page.unroute_all()
+        self.page.mouse.move(OUTSIDE, OUTSIDE)
+        for other in self.context.pages:
+            if other != self.page:
+                other.close()
+        self.context.clear_cookies()
+        self.context.clear_permissions()
+        self.idle.append(self)
+
+
+@pytest.fixture(scope="session")
+def windows(chromium) -> Iterator[list[Window]]:
+    """The windows that no test uses now."""
+    idle: list[Window] = []
+    yield idle
+    for window in idle:
+        window.context.close()
+
+
 @pytest.fixture
-def tab(chromium, contexts: list, request: pytest.FixtureRequest) -> Iterator[Callable]:
+def tab(chromium, windows: list[Window], contexts: list, request: pytest.FixtureRequest) -> Iterator[Callable]:
     """Opens pages: `tab(slug, server, dark=..., size=..., person=...)`. The tour of Explore is closed unless
     `tour`. At the end every page opened must have been without fault.
 
+    A window may have shown pages of an earlier test. A test that changes it for good, such as by a script that runs
+    in every page, takes a new one with `fresh`.
+
     `page.watch.expected.append(text)` allows for an error the test provokes."""
     watches: list[Watch] = []
+    failures = request.session.testsfailed
+
+    def is_reusable() -> bool:
+        return request.session.testsfailed == failures  # after a failure, keys may be down
 
     def opened(
         slug: str = "",
@@ -322,24 +403,17 @@ def tab(chromium, contexts: list, request: pytest.FixtureRequest) -> Iterator[Ca
         wait: bool = True,
         person: str = "",
         tour: bool = False,
+        fresh: bool = False,
     ):
         at = at or request.getfixturevalue("server")
-        context = chromium.new_context(viewport=size or LAPTOP)
-        if not tour:
-            context.add_init_script("localStorage.setItem('bentho-tour-explore', 'closed')")
-        context.add_cookies(
-            [
-                {"name": "bentho-theme", "value": "dark" if dark else "light", "url": at.base},
-                {"name": at.cookie, "value": at.token, "url": at.base},
-            ]
-        )
+        cookies = {"bentho-theme": "dark" if dark else "light", at.cookie: at.token}
         if person:
-            context.add_cookies([{"name": "bentho-person", "value": person, "url": at.base}])
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(PATIENCE)
-        page.watch = Watch(at.base)
-        page.watch.on(page)
+            cookies["bentho-person"] = person
+        window = windows.pop() if windows and not fresh else Window.new(windows, chromium)
+        contexts.append(window)
+        cookies["bentho-test"] = f"{next(USES)}{'-tour' if tour else ''}"
+        window.begin(at, cookies, size or LAPTOP, (lambda: False) if fresh else is_reusable)
+        page = window.page
         watches.append(page.watch)
         page.goto(f"{at.base}/{slug}")
         if wait:

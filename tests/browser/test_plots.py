@@ -141,7 +141,7 @@ def test_plots_follow_the_theme_and_leave_nothing_behind(tab):
 
 def test_plots_come_although_the_browser_is_never_idle(tab):
     """On a busy computer, Chromium calls back only those who said how long they wait."""
-    page = tab("runs")
+    page = tab("runs", fresh=True)
     page.add_init_script(NEVER_IDLE)
     page.reload()
     frame_of(page, "cluster-sizes")
