@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from playwright.sync_api import expect
 
 from benthoscope.engine.jobs import run_now
 from benthoscope.engine.labelling.vocabulary_file import add_catami
@@ -23,7 +24,7 @@ from tests.sample_workspace import copy_images
 
 LAYOUT = Path(__file__).with_name("layout.js").read_text(encoding="utf-8")
 SMALL = {"width": 1280, "height": 720}
-IMAGES_PER_DIVE = 20  # half of the sample campaign: descriptors of segments take most of the time
+IMAGES_PER_DIVE = 8  # descriptors of segments take most of the time
 ITEMS = 40  # images of the crowd campaign
 KINDS = ("campaign", "albums")
 LONG = "A label with quite a long name of its own"
@@ -118,17 +119,26 @@ def _ask_a_crowd(workspace: Workspace) -> None:
 
 # --- the walk: (name, slug, what is done there)
 
+HERE = None  # in place of a slug: on the page before, without its dialogs and modes
+# Until no file and no value has come for a while, as `networkidle` is after a page was opened.
+QUIET = """async () => {
+  const count = () => performance.getEntriesByType("resource").length
+  performance.clearResourceTimings()
+  for (let before = -1; before !== count();) {
+    before = count()
+    await new Promise((go) => setTimeout(go, 400))
+  }
+}"""
+
 
 def _nothing(page, sample) -> None:
-    page.wait_for_timeout(300)
+    pass
 
 
 def _press(*keys: str) -> Callable:
     def go(page, sample) -> None:
-        page.wait_for_timeout(500)
         for key in keys:
             page.keyboard.press(key)
-            page.wait_for_timeout(500)
 
     return go
 
@@ -137,7 +147,14 @@ def _click(*names: str) -> Callable:
     def go(page, sample) -> None:
         for name in names:
             page.get_by_role("button", name=name).first.click()
-            page.wait_for_timeout(400)
+
+    return go
+
+
+def _part(number: int, part: str) -> Callable:
+    def go(page, sample) -> None:
+        page.keyboard.press(str(number))
+        page.wait_for_url(f"**part={part}**")
 
     return go
 
@@ -167,6 +184,14 @@ def _select(page, sample) -> None:
     page.locator(".card").first.get_by_role("button", name="Select").click()
     page.get_by_text("selected").first.wait_for()
     page.get_by_role("button", name="More commands on the selection").click()
+
+
+def _pane(number: str) -> Callable:
+    def go(page, sample) -> None:
+        page.keyboard.press(number)
+        expect(page.locator(".pane:visible")).to_have_count(1)
+
+    return go
 
 
 def _first_tile(page, sample) -> None:
@@ -200,7 +225,6 @@ def _name_dialog(page, sample) -> None:
 
 def _compare(page, sample) -> None:
     page.get_by_role("button", name=re.compile("Compare")).first.click()
-    page.wait_for_timeout(500)
 
 
 def _unfold(page, sample) -> None:
@@ -209,45 +233,60 @@ def _unfold(page, sample) -> None:
             summary.click()
 
 
+def _parts(page: str) -> Iterator[tuple[str, str | None, Callable]]:
+    """The parts of a page; all but the first by their key."""
+    for number, part in enumerate(PARTS[page], 1):
+        yield (
+            (f"{page}-{part}", f"{page}?part={part}", _nothing)
+            if number == 1
+            else (
+                f"{page}-{part}",
+                HERE,
+                _part(number, part),
+            )
+        )
+
+
 PAGES = [
     ("home", "", _nothing),
-    ("person", "", _click("Person: Ann")),
-    ("tray", "", _click("Jobs")),
-    ("keys", "review", _press("?")),
+    ("person", HERE, _click("Person: Ann")),
+    ("tray", HERE, _click("Jobs")),
     ("library", "library", _nothing),
-    ("library-add", "library", _press("a")),
-    ("library-preview", "library", _preview),
-    ("library-describe", "library", _form("d")),
-    ("library-cluster", "library", _form("c")),
+    ("library-add", HERE, _press("a")),
+    ("library-preview", HERE, _preview),
+    ("library-describe", HERE, _form("d")),
+    ("library-cluster", HERE, _form("c")),
+    ("library-forget", HERE, _forget),
     ("explore", "explore", _nothing),
-    ("explore-selection", "explore", _select),
-    ("explore-image", "explore", _first_tile),
-    *((f"explore-pane-{number}", "explore", _press(str(number))) for number in (1, 2, 3, 4)),
+    ("explore-selection", HERE, _select),
+    ("explore-image", HERE, _first_tile),
+    *((f"explore-pane-{number}", HERE, _pane(str(number))) for number in (1, 2, 3, 4)),
     ("explore-depth", "explore?colour=probability&group=dive", _nothing),
     ("group", "dive", _nothing),
-    ("group-predict", "dive", _click("Predict a column…")),
-    *((f"{page}-{piece}", f"{page}?part={piece}", _nothing) for page, pieces in PARTS.items() for piece in pieces),
-    ("review", "review", _nothing),
-    ("review-terms", "review", _term_list),
-    ("review-lasso", "review", _press("p")),
-    ("review-one", "review", _press("o")),
-    ("review-aim", "review", _press("m")),
+    ("group-predict", HERE, _click("Predict a column…")),
+    *_parts("objects"),
+    *_parts("labels"),
+    ("labels-export-form", HERE, _press("x")),
+    ("labels-image", "labels?part=history&image=1", _nothing),
     ("learn", "learn", _nothing),
     ("learn-sort", "learn?queue=sort", _nothing),
     ("learn-disputed", "learn?queue=disputed", _nothing),
     ("learn-cover", "learn?queue=cover", _nothing),
     ("learn-double", "learn?queue=double", _nothing),
-    ("labels-image", "labels?part=history&image=1", _nothing),
-    ("labels-export", "labels?part=export", _press("x")),
     ("crowd", "crowd", _unfold),
-    ("crowd-new", "crowd", _click("New campaign")),
+    ("crowd-new", HERE, _click("New campaign")),
     ("runs", "runs", _unfold),
-    ("runs-compare", "runs", _compare),
+    ("runs-compare", HERE, _compare),
     ("jobs", "jobs", _nothing),
     ("help", "help", _nothing),
     ("help-review", "help?topic=review", _nothing),
-    ("library-forget", "library", _forget),
-    ("name", "review", _name_dialog),  # the last one is nobody's
+    ("review", "review", _nothing),
+    ("review-lasso", HERE, _press("p")),
+    ("review-one", HERE, _press("o")),
+    ("review-aim", HERE, _press("m")),
+    ("keys", HERE, _press("?")),
+    ("review-terms", HERE, _term_list),
+    ("name", HERE, _name_dialog),  # from here on the page is nobody's
 ]
 
 
@@ -256,17 +295,28 @@ def _settle(page) -> None:
     page.wait_for_timeout(250)  # transitions
 
 
+def _leave(page) -> None:
+    """Close what an action has opened."""
+    for _ in range(3):
+        page.keyboard.press("Escape")
+    expect(page.locator("dialog[open]")).to_have_count(0)
+
+
 def test_no_text_is_a_value_of_a_program_and_nothing_is_cut_off(sample, tab, screenshot):
     page = tab("", sample.server, person="Ann")
     kind = sample.folder.parent.name.rstrip("0123456789")
     faults = []
     for name, slug, action in PAGES:
         page.set_viewport_size(LAPTOP)
-        page.goto(f"{sample.server.base}/{slug}")
-        page.get_by_role("button", name="Keyboard shortcuts").wait_for()
-        _settle(page)
+        if slug is HERE:
+            _leave(page)
+        else:
+            page.goto(f"{sample.server.base}/{slug}")
+            page.get_by_role("button", name="Keyboard shortcuts").wait_for()
+            _settle(page)
         if action is not _nothing:
             action(page, sample)
+            page.evaluate(QUIET)
             _settle(page)
         screenshot(page, f"walk-{kind}-{name}")
         faults += [f"{name}: {fault}" for fault in _faults(page, kind)]
