@@ -4,6 +4,7 @@ A test then waits for its server and not for the imports, which take most of the
 """
 
 import ctypes
+import gc
 import json
 import os
 import signal
@@ -86,10 +87,11 @@ class ForkedServer:
 
 
 def main(channel: socket.socket) -> int:
-    """Fork a server for each request until the other side closes the channel. The exit code of this process, which is a
-    server if it was forked."""
+    """Fork a server for each request until the other side closes the channel."""
     for name in PRELOADED:
         import_module(name)
+    import panel as pn
+
     from benthoscope.app.pages.registry import PAGES
     from benthoscope.app.server.application import SLOW_LIBRARIES
 
@@ -97,6 +99,9 @@ def main(channel: socket.socket) -> int:
         import_module(library)
     for page in PAGES:
         page.view()
+    pn.extension(notifications=False)  # as every server does; the first time takes longest
+    gc.collect()
+    gc.freeze()  # the servers then share these objects: none walks through them to look for garbage
     assert threading.active_count() == 1, "a fork of a process with threads may wait for ever"
     codes: dict[int, int] = {}
     while True:
@@ -110,7 +115,9 @@ def main(channel: socket.socket) -> int:
             value = os.fork()
             if value == 0:
                 channel.close()
-                return _serve(request, files[0])
+                code = _serve(request, files[0])
+                sys.stdout.flush()
+                os._exit(code)  # without taking apart what it shares with the others, which takes as long as a start
             os.close(files[0])
         channel.send(json.dumps([request["number"], value]).encode())
 

@@ -181,6 +181,7 @@ def _form(key: str) -> Callable:
 
 
 def _select(page, sample) -> None:
+    page.keyboard.press("4")  # of the pane that is alone: all panes again
     page.locator(".card").first.get_by_role("button", name="Select").click()
     page.get_by_text("selected").first.wait_for()
     page.get_by_role("button", name="More commands on the selection").click()
@@ -258,9 +259,9 @@ PAGES = [
     ("library-cluster", HERE, _form("c")),
     ("library-forget", HERE, _forget),
     ("explore", "explore", _nothing),
-    ("explore-selection", HERE, _select),
     ("explore-image", HERE, _first_tile),
     *((f"explore-pane-{number}", HERE, _pane(str(number))) for number in (1, 2, 3, 4)),
+    ("explore-selection", HERE, _select),
     ("explore-depth", "explore?colour=probability&group=dive", _nothing),
     ("group", "dive", _nothing),
     ("group-predict", HERE, _click("Predict a column…")),
