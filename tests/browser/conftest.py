@@ -358,7 +358,7 @@ class Window:
         if self.page.is_closed() or self.page.watch.errors or not self.is_reusable():
             self.context.close()
             return
-        self.page.goto("about:blank")
+        self.page.goto(f"{self.page.watch.base}/health")  # any page of the host; an empty one would end the process
         self.page.watch.off(self.page)
         self.page.unroute_all()
         self.page.mouse.move(OUTSIDE, OUTSIDE)
