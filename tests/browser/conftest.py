@@ -30,6 +30,7 @@ from benthoscope.engine.jobs import run_now
 from benthoscope.engine.labelling.vocabulary_file import add_catami
 from benthoscope.engine.workspace import Workspace
 from benthoscope.engine.workspace.labels.vocabularies import NewTerm
+from benthoscope.engine.workspace.storage.files import locked
 from tests.browser import server_forks
 
 ROOT = Path(__file__).parents[2]
@@ -57,6 +58,7 @@ PATIENCE = 60_000  # milliseconds for anything on a page: a machine full of test
 Process = subprocess.Popen | server_forks.ForkedServer
 Prepare = Callable[[Workspace], None]
 WORDS = ("sand", "kelp", "reef", "rubble")  # of the vocabulary of `named`
+WORKSPACE = "sample.benthos"  # the folder of the clustered sample campaign
 LAPTOP, LARGE = {"width": 1366, "height": 768}, {"width": 2560, "height": 1440}
 
 
@@ -198,10 +200,21 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def clustered(tmp_path_factory: pytest.TempPathFactory, campaign: Path) -> Path:
-    """A workspace with the sample campaign imported, described and clustered."""
-    folder = tmp_path_factory.mktemp("clustered")
+    """A workspace with the sample campaign imported, described and clustered: by the first of the test processes, and
+    each has a copy."""
+    base = tmp_path_factory.getbasetemp()
+    template = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "clustered"
+    with locked(template.with_suffix(".lock")):
+        if not (template / "complete").exists():
+            _fill(template, campaign)
+            (template / "complete").touch()
+    return copied(template / WORKSPACE, tmp_path_factory.mktemp("clustered"))
+
+
+def _fill(folder: Path, campaign: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)  # of a process that failed
     shutil.copytree(campaign, folder / "images")
-    with Workspace.create(folder / "sample.benthos", name="Sample campaign") as workspace:
+    with Workspace.create(folder / WORKSPACE, name="Sample campaign") as workspace:
         for kind, parameters in (
             ("import", {"folder": str(folder / "images"), "collection": "Sample campaign"}),
             ("features", {"kinds": ["colour"]}),
@@ -209,7 +222,6 @@ def clustered(tmp_path_factory: pytest.TempPathFactory, campaign: Path) -> Path:
         ):
             job = run_now(workspace, kind, parameters)
             assert job.state == "done", job.error
-    return folder / "sample.benthos"
 
 
 @pytest.fixture(scope="session")
