@@ -11,6 +11,7 @@ from tests.browser.conftest import LAPTOP, LARGE
 CHECKS = Path(__file__).with_name("accessibility.js").read_text(encoding="utf-8")
 AXE = Axe()
 SLUGS = [page.slug for page in PAGES]
+TITLES = {page.slug: page.title for page in PAGES}
 FEW = {"width": 1280, "height": 720}
 
 
@@ -22,8 +23,10 @@ def settled(page):
 
 @pytest.mark.parametrize("slug", SLUGS, ids=lambda slug: slug or "home")
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_a_page_fits_reads_well_and_names_its_controls(tab, screenshot, slug, dark):
+def test_a_page_opens_without_error_fits_reads_well_and_names_its_controls(tab, screenshot, slug, dark):
     page = settled(tab(slug, dark=dark, size=LAPTOP))
+    assert TITLES[slug] in page.title()
+    assert page.get_by_text("cannot be shown").count() == 0
     theme = "dark" if dark else "light"
     for size in (LAPTOP, LARGE, FEW):
         page.set_viewport_size(size)

@@ -1,17 +1,5 @@
 """The frame around every page, in a real browser."""
 
-import pytest
-
-from benthoscope.app.pages.registry import PAGES
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.slug or "home")
-def test_every_page_opens_without_error_and_calls_no_other_host(tab, page):
-    shown = tab(page.slug)
-    shown.wait_for_load_state("networkidle")
-    assert page.title in shown.title()
-    assert shown.get_by_text("cannot be shown").count() == 0
-
 
 def test_the_theme_is_kept_from_page_to_page(tab):
     page = tab("library")
