@@ -1,6 +1,7 @@
 """The web application: REST, thumbnails and images, scripts and styles, and the Panel pages in one process."""
 
 import logging
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -62,7 +63,10 @@ class Application(FastAPI):
 def create_app(workspace: Workspace, settings: ServerSettings | None = None) -> FastAPI:
     """Build the application. Its lifespan runs the jobs of the workspace. The caller closes the workspace."""
     settings = settings or ServerSettings()
-    state = AppState(workspace, settings.tiles, settings.audit_seconds)
+    # Browsers store thumbnails under their address, which has a version. If versions began at one with every start, a
+    # person would see images of the workspace that was served at this address before.
+    started = time.time_ns() // 1_000_000
+    state = AppState(workspace, settings.tiles, settings.audit_seconds, first_version=started)
 
     @asynccontextmanager
     async def lifespan(api: FastAPI) -> AsyncIterator[None]:

@@ -52,17 +52,19 @@ class AppState:
     """The workspace, its job queue and caches. Large arrays are stored here, never in a session, so that a session
     that outlives its tab is small."""
 
-    def __init__(self, workspace: Workspace, tiles: str = "", audit_seconds: float = MIN_SECONDS):
+    def __init__(
+        self, workspace: Workspace, tiles: str = "", audit_seconds: float = MIN_SECONDS, first_version: int = 1
+    ):
         self.workspace, self.queue = workspace, JobQueue(workspace)
         self.audit_seconds = audit_seconds  # time in view after which an audited image counts as seen
         self.tiles = tiles  # where maps may load tiles from, with {z}, {x} and {y}
         self.jobs = JobWatch(self.queue, self._job_ended, self._jobs_changed)
         self._changes = ChangeWatch(workspace.catalogue, self._changed_elsewhere)
         self._watcher = Watcher(self._poll)
-        self.cache, self.arrays = Cache(), ArrayStore()
+        self.cache, self.arrays = Cache(first_version=first_version), ArrayStore()
         self.sent_selections = SentSelections()  # from plots of other pages to Explore
         self.page_drawn = threading.Event()  # set when a browser has drawn the first page of this process
-        self._version = 1
+        self._version = first_version
         self.on_change, self.on_jobs, self.on_answers = Listeners(), Listeners(), Listeners()  # one for each open tab
         self.on_live = Listeners()
         self._postponed: set[str] = set()  # aspects that a live dive changed since they were announced

@@ -43,9 +43,9 @@ class _Making:
 class Cache:
     """Thread-safe LRU cache of values with the versions at which they were computed."""
 
-    def __init__(self, room: int = ENTRIES):
+    def __init__(self, room: int = ENTRIES, first_version: int = 1):
         self._entries: LRUCache = LRUCache(room)  # key: (aspects, versions, value)
-        self._versions = dict.fromkeys((*ASPECTS, OTHER, JOBS, LIVE), 1)
+        self._versions = dict.fromkeys((*ASPECTS, OTHER, JOBS, LIVE), first_version)
         self._making: WeakValueDictionary[Hashable, _Making] = WeakValueDictionary()
         self._lock = threading.Lock()
 

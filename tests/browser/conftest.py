@@ -367,10 +367,9 @@ class Window:
 
     def close(self) -> None:
         """Leave the page, and let the next test have the window if nothing of this test is left in it."""
-        if self.page.is_closed() or self.page.watch.errors or not self.is_reusable():
+        if self.page.is_closed() or self.page.watch.errors or not self.is_reusable() or not self._parked():
             self.context.close()
             return
-        self.page.goto(f"{self.page.watch.base}/health")  # any page of the host; an empty one would end the process
         self.page.watch.off(self.page)
         self.page.unroute_all()
         self.page.mouse.move(OUTSIDE, OUTSIDE)
@@ -380,6 +379,16 @@ class Window:
         self.context.clear_cookies()
         self.context.clear_permissions()
         self.idle.append(self)
+
+    def _parked(self) -> bool:
+        """Whether the page is now a small one of the same host, so that its process stays; not if its server ended."""
+        from playwright.sync_api import Error as PlaywrightError
+
+        try:
+            self.page.goto(f"{self.page.watch.base}/health")
+        except PlaywrightError:
+            return False
+        return True
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ import pytest
 
 from benthoscope.engine.workspace import Workspace
 from tests.browser.conftest import _close, copied, start_server
+from tests.segmented_reef import made
 
 SEEN_WITHIN = 3_000  # milliseconds
 LOSS = ("ERR_", "WebSocket", "Lost websocket", "Failed to", "not connected", "401")  # errors that a lost server causes
@@ -134,3 +135,29 @@ def test_a_restart_keeps_the_token_in_a_file_that_only_its_owner_reads(servers, 
     assert httpx.get(first.address, headers={"accept": "text/html"}).status_code == 401
     with Workspace.open(folder) as workspace:
         assert workspace.library.count_images() > 0
+
+
+SAME_PICTURES = """async (addresses) => {
+  const bytes = async (address, cache) => String(new Uint8Array(await (await fetch(address, {cache})).arrayBuffer()))
+  const same = async (address) => (await bytes(address, "default")) === (await bytes(address, "no-store"))
+  return Promise.all(addresses.map(same))
+}"""
+
+
+def test_a_browser_that_has_seen_another_workspace_at_this_address_shows_the_images_of_this_one(tab, servers, tmp_path):
+    """Browsers keep thumbnails for a year, and the images of both workspaces have the same numbers."""
+    first = servers("--port", free_port())
+    page = tab("explore", first)
+    page.locator(".tile img").first.wait_for()
+    page.goto(f"{first.base}/health")
+    first.stop()
+    reef = made(tmp_path)
+    second = start_server(reef.workspace.folder, "--no-jobs", "--port", port_of(first))
+    page.context.add_cookies([{"name": second.cookie, "value": second.token, "url": second.base}])
+    page.goto(f"{second.base}/explore")
+    page.locator(".tile img").first.wait_for()
+    addresses = page.locator(".tile img").evaluate_all("images => images.map((image) => image.src)")
+    assert addresses and all(page.evaluate(SAME_PICTURES, addresses))
+    page.close()
+    second.stop()
+    reef.workspace.close()
