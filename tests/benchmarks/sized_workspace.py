@@ -20,11 +20,12 @@ CLUSTERS, DIVES, WIDTH, PICTURES = 30, 40, 64, 400
 AT_ONCE = 50_000
 
 
-def make_workspace(folder: Path, images: int, seed: int = 0) -> None:
-    """Create `images` images in 40 dives with 64 features each, and a run of 30 clusters."""
+def make_workspace(folder: Path, images: int, seed: int = 0, pictures: int = PICTURES) -> None:
+    """Create `images` images in 40 dives with 64 features each, and a run of 30 clusters. The images have `pictures`
+    different thumbnails."""
     rng = np.random.default_rng(seed)
     with Workspace.create(folder) as workspace:
-        content_hashes = _pictures(workspace, rng)
+        content_hashes = _pictures(workspace, rng, pictures)
         dive = np.sort(rng.integers(DIVES, size=images))
         groups = _groups(workspace)
         root = workspace.library.register_root(folder)
@@ -37,8 +38,8 @@ def make_workspace(folder: Path, images: int, seed: int = 0) -> None:
         _run(workspace, ids, labels, dive, np.array(groups), rng)
 
 
-def _pictures(workspace: Workspace, rng: np.random.Generator) -> list[str]:
-    content_hashes = hashes()
+def _pictures(workspace: Workspace, rng: np.random.Generator, count: int) -> list[str]:
+    content_hashes = hashes(count)
     for sha256 in content_hashes:
         colour, noise = rng.integers(40, 220, 3), rng.normal(0, 30, (320, 320, 3))
         picture = Picture.fromarray(np.clip(colour + noise, 0, 255).astype(np.uint8))
@@ -46,9 +47,9 @@ def _pictures(workspace: Workspace, rng: np.random.Generator) -> list[str]:
     return content_hashes
 
 
-def hashes() -> list[str]:
+def hashes(count: int = PICTURES) -> list[str]:
     """Return the hashes with thumbnails."""
-    return [hashlib.sha256(str(number).encode()).hexdigest() for number in range(PICTURES)]
+    return [hashlib.sha256(str(number).encode()).hexdigest() for number in range(count)]
 
 
 def _jpeg(picture: Picture.Image, size: int) -> bytes:
@@ -74,7 +75,7 @@ def _rows(
                 "path": f"{dive[at]}/{at}.jpg",
                 "size": 1,
                 "mtime_ns": 1,
-                "sha256": hashes[at % PICTURES],
+                "sha256": hashes[at % len(hashes)],
                 "width": 1360,
                 "height": 1024,
                 "taken_at": 1.4e9 + at,

@@ -365,7 +365,7 @@ def test_a_second_person_verifies_and_the_page_labels_tells_how_far_they_agree(t
 def test_ten_thousand_keys_are_ten_thousand_labels(tab, tmp_path):
     """As fast as the browser takes them, in another order of terms each time; every one is in the log, in its place."""
     folder = tmp_path / "large.benthos"
-    make_workspace(folder, TEN_THOUSAND + 200)
+    make_workspace(folder, TEN_THOUSAND + 200, pictures=20)
     with Workspace.open(folder) as workspace:
         words = workspace.vocabularies.add("own", [NewTerm((word,)) for word in WORDS])
         ids = {term.name: term.id for term in workspace.vocabularies.terms(words.id)}
