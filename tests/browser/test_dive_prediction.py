@@ -5,17 +5,20 @@ import csv
 import pytest
 
 from benthoscope.engine.jobs import run_now
-from benthoscope.engine.workspace import Workspace
-from tests.browser.conftest import LAPTOP, LARGE
+from tests.browser.conftest import LAPTOP, LARGE, copied, start_server
 
 
-@pytest.fixture
-def predicted(own_server, clustered, tmp_path):
-    """A server whose workspace has a predicted column."""
-    with Workspace.open(tmp_path / "copy" / clustered.name) as workspace:
-        job = run_now(workspace, "predict column", {"column": "altitude", "features": "colour", "active": 60})
-        assert job.state == "done", job.error
-    return own_server
+@pytest.fixture(scope="module")
+def predicted(prepared, tmp_path_factory):
+    """A server whose workspace has a predicted column; the tests change nothing there."""
+    running = start_server(copied(prepared(predict_altitude), tmp_path_factory.mktemp("predicted")))
+    yield running
+    running.stop()
+
+
+def predict_altitude(workspace):
+    job = run_now(workspace, "predict column", {"column": "altitude", "features": "colour", "active": 60})
+    assert job.state == "done", job.error
 
 
 @pytest.mark.parametrize(("size", "dark"), [(LAPTOP, False), (LARGE, True)], ids=["laptop-light", "large-dark"])
