@@ -357,7 +357,7 @@ class Window:
         return cls(idle, context, context.new_page())
 
     def begin(self, at: Server, cookies: dict[str, str], size: dict, is_reusable: Callable[[], bool]) -> None:
-        """What a new window has: these cookies only, the usual patience, and a watch of its own."""
+        """Give the page these cookies, the usual patience and a watch of its own."""
         self.context.add_cookies([{"name": name, "value": value, "url": at.base} for name, value in cookies.items()])
         self.page.set_viewport_size(size)
         self.page.set_default_timeout(PATIENCE)
