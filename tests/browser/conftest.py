@@ -406,7 +406,7 @@ def tab(chromium, windows: list[Window], contexts: list, request: pytest.Fixture
     `tour`. At the end every page opened must have been without fault.
 
     A window may have shown pages of an earlier test. A test that changes it for good, such as by a script that runs
-    in every page, takes a new one with `fresh`.
+    in every page, or that looks at what a page loads, takes a new one with `fresh`.
 
     `page.watch.expected.append(text)` allows for an error the test provokes."""
     watches: list[Watch] = []

@@ -30,21 +30,23 @@ def loaded(page):
 
 
 def test_a_page_in_latin_letters_loads_no_other_alphabet(tab):
-    fonts = [path for path, _ in loaded(tab("learn")) if "/roboto-" in path]
+    fonts = [path for path, _ in loaded(tab("learn", fresh=True)) if "/roboto-" in path]
     assert fonts
     assert all("/roboto-latin-" in path for path in fonts)
 
 
 def test_the_browser_imports_our_modules_itself(tab):
     modules = {
-        path: kind for path, kind in loaded(tab("learn")) if path.startswith("/assets/") and path.endswith(".js")
+        path: kind
+        for path, kind in loaded(tab("learn", fresh=True))
+        if path.startswith("/assets/") and path.endswith(".js")
     }
     assert set(modules.values()) == {"script"}, "a module that was fetched as text is compiled on every page"
 
 
 @pytest.mark.parametrize("slug", ["learn", "labels?part=cover"])
 def test_a_page_loads_no_library_of_tables_while_no_table_is_in_view(tab, slug):
-    assert not any(path.endswith(TABLES) for path, _ in loaded(tab(slug)))
+    assert not any(path.endswith(TABLES) for path, _ in loaded(tab(slug, fresh=True)))
 
 
 def test_a_page_answers_keys_before_its_table_is_there_and_does_not_move_when_it_comes(tab):
