@@ -133,9 +133,16 @@ def test_a_plot_is_saved_as_svg_and_png_and_its_data_copied(tab):
 def test_plots_follow_the_theme_and_leave_nothing_behind(tab):
     page = tab("runs")
     frame_of(page, "cluster-sizes")
+
+    def all_drawn(theme):
+        for frame in page.locator(".plot-frame").all():
+            frame.scroll_into_view_if_needed()
+            frame.locator(f".stage[data-drawn={theme}]").wait_for()
+
+    all_drawn("light")
     count = page.evaluate("Bokeh.documents.length")
     page.get_by_role("button", name=re.compile("dark", re.IGNORECASE)).first.click()
-    page.locator(FRAME.format("cluster-sizes") + " .stage[data-drawn=dark]").wait_for()
+    all_drawn("dark")
     page.wait_for_function("(count) => Bokeh.documents.length <= count", arg=count)
 
 
