@@ -234,10 +234,11 @@ def test_random_images_come_before_anything_is_accepted_unseen(labelled, tab, sc
     before, pages = FIRST, 0
     while page.locator("[data-key=sure]").is_disabled() and pages < 4:
         page.locator(".tile img").first.wait_for()  # the tiles are drawn a moment after the page has its number
-        tiles = page.locator(".tile").count()
+        tiles, first = page.locator(".tile").count(), page.locator(".tile").first.get_attribute("data-id")
         page.keyboard.press("Enter")
         pages += 1
         batch_of(page, f"check-{pages}")
+        page.locator(f".tile[data-id='{first}']").wait_for(state="detached")
         before += tiles
         page.locator("[data-told=labelled]").filter(has_text=str(before)).wait_for()
     page.locator("[data-told=need]").filter(has_text="Random images prove that at least 90 %").wait_for()
