@@ -694,10 +694,11 @@ def _live_memory(app: AppState, choice: FigureChoice) -> Any:
 
 def _live_fit(app: AppState, choice: FigureChoice) -> Any:
     state = _live_rounds(app, choice)
-    rounds = [each for each in state.rounds if each.score is not None]
-    if not rounds:
+    fits = [(each.at, each.score) for each in state.rounds if each.score is not None]
+    if not fits:
         raise fail(f"dive {state.dive.name}", "has learned one round only", "wait for its second round")
-    return plots.fit_of_new_images([each.at for each in rounds], [each.score for each in rounds], theme=choice.theme)
+    times, scores = zip(*fits, strict=True)
+    return plots.fit_of_new_images(times, scores, theme=choice.theme)
 
 
 def _live_path(app: AppState, choice: FigureChoice) -> Any:
