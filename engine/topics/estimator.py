@@ -369,7 +369,7 @@ class InfiniteWordTopicModel(TopicEstimator):
         sampler = GibbsSampler.start(
             documents.read().astype(float), document_of_rows(documents),
             np.full((max(len(classes), 1), self.n_topics), prior.alpha), of_documents, prior.base,
-            (float(self.topic_concentration), float(self.concentration)), rng, start_clusters,
+            (float(self.topic_concentration), float(self.concentration)), rng, start_clusters, on_step,
         )  # fmt: skip
         if saved is not None:
             sampler = sampler.resumed(saved)

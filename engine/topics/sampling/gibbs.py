@@ -28,7 +28,8 @@ from benthoscope.engine.topics.sampling.seating import (
     with_room,
 )
 
-ROWS_AT_ONCE = 5_000  # descriptors between two reports, so that a fit can be cancelled
+ROWS_AT_ONCE = 5_000  # descriptors between two reports at most, so that a fit can be cancelled
+NUMBERS_AT_ONCE = 200_000_000  # descriptors times clusters times columns between two reports at most: about 0.2 s
 PREDICTION_SWEEPS, AVERAGED_SWEEPS = 50, 25
 
 
@@ -68,6 +69,7 @@ class GibbsSampler:
         concentrations: tuple[float, float],
         rng: np.random.Generator,
         start_clusters: int | None,
+        on_step: OnStep = ignore,
     ) -> "GibbsSampler":
         """Return a chain. It starts from `start_clusters` random centres, more than are expected; None seats the
         descriptors one after the other. `alpha` (Y, T), `classes_of_documents` (N,) with -1 for unknown classes."""
@@ -77,7 +79,8 @@ class GibbsSampler:
         sampler = cls(seating, base, class_priors(alpha, classes_of_documents), *concentrations, rng)
         if start_clusters is not None:
             centres = x[rng.choice(len(x), min(start_clusters, len(x)), replace=False)]
-            seat_start(seating, rng.integers(0, T, len(x)), np.unique(_nearest(x, centres), return_inverse=True)[1])
+            topics, nearest = rng.integers(0, T, len(x)), _nearest(x, centres, on_step)
+            seat_start(seating, topics, np.unique(nearest, return_inverse=True)[1])
             sampler.refresh_class_weights()
         return sampler
 
@@ -91,14 +94,18 @@ class GibbsSampler:
 
     def advance(self, on_step: OnStep = ignore, progress: Progress | None = None) -> None:
         """Draw all seats again, once."""
-        n = len(self.seating.x)
-        for begin in range(0, n, ROWS_AT_ONCE):
-            end = min(begin + ROWS_AT_ONCE, n)
+        n, end = len(self.seating.x), 0
+        while end < n:
+            begin, end = end, min(end + self._rows_at_once(), n)
             uniforms, at = self.rng.random((end - begin, 4)), begin
             while (at := self._sweep(uniforms[at - begin :], at, end)) < end:
                 self.seating = with_room(self.seating, 2 * len(self.seating.rate))
             if progress is not None and end < n:
                 on_step(progress)
+
+    def _rows_at_once(self) -> int:
+        of_row = max(self.n_clusters, 1) * self.seating.x.shape[1]
+        return max(1, min(ROWS_AT_ONCE, NUMBERS_AT_ONCE // of_row))
 
     def _sweep(self, uniforms: np.ndarray, begin: int, end: int) -> int:
         return sweep(self.seating, self.classes, self.topic_concentration, self.concentration, uniforms, begin, end)
@@ -209,9 +216,10 @@ def class_priors(alpha: np.ndarray, of_documents: np.ndarray) -> ClassPriors:
     )  # fmt: skip
 
 
-def _nearest(x: np.ndarray, centres: np.ndarray) -> np.ndarray:
+def _nearest(x: np.ndarray, centres: np.ndarray, on_step: OnStep) -> np.ndarray:
     nearest = np.empty(len(x), np.int64)
     for at in range(0, len(x), ROWS_AT_ONCE):
+        on_step(Progress(0, None, "choosing the start"))
         block = x[at : at + ROWS_AT_ONCE]
         nearest[at : at + ROWS_AT_ONCE] = ((centres**2).sum(1) - 2 * block @ centres.T).argmin(1)
     return nearest

@@ -6,9 +6,10 @@ from scipy.special import psi
 
 from benthoscope.engine.distributions import SphericalGaussian
 from benthoscope.engine.problems import BadInput
-from benthoscope.engine.progress import Cancelled
+from benthoscope.engine.progress import Cancelled, Progress
 from benthoscope.engine.topics import InfiniteWordTopicModel
 from benthoscope.engine.topics.generative import draw_corpus
+from benthoscope.engine.topics.sampling import gibbs
 from benthoscope.engine.topics.sampling.concentrations import (
     best_alpha,
     best_concentration,
@@ -288,3 +289,14 @@ def test_sampling_can_be_cancelled_and_refuses_wrong_classes():
         InfiniteWordTopicModel(**SETTINGS).fit(CORPUS.X, CORPUS.image, [0, 1, 1])
     with pytest.raises(BadInput, match="there are no classes"):
         InfiniteWordTopicModel(**SETTINGS).fit(CORPUS.X, CORPUS.image, np.full(20, -1))
+
+
+def test_a_sweep_of_many_clusters_reports_often_and_draws_the_same(monkeypatch):
+    whole, in_parts, reports = chain(), chain(), []
+    progress = Progress(0, 1, "sweep")
+    whole.advance()
+    monkeypatch.setattr(gibbs, "NUMBERS_AT_ONCE", 2 * 12 * 50)  # 2 columns, about 12 clusters, 50 descriptors
+    in_parts.advance(reports.append, progress)
+    assert len(reports) >= len(CORPUS.X) // 60
+    np.testing.assert_array_equal(in_parts.seating.topic, whole.seating.topic)
+    np.testing.assert_array_equal(in_parts.seating.table, whole.seating.table)
