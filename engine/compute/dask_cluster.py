@@ -116,8 +116,8 @@ class DaskCluster:
         return [self._client.submit(_alone, function, self._placed(chunk), *futures, pure=False) for chunk in chunks]
 
     def _placed(self, chunk: Any) -> Any:
-        """Send rows in memory to a worker once; they stay there for later calls."""
-        if not isinstance(chunk, RowChunk) or chunk.travels_light:
+        """Send rows to a worker once; they stay there for later calls. A chunk of a file has arrays too, its groups."""
+        if not isinstance(chunk, RowChunk):
             return chunk
         if chunk not in self._resident:
             self._resident[chunk] = self._client.scatter(chunk, hash=False)

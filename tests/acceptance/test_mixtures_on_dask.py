@@ -1,9 +1,12 @@
 """The same fit on this machine's threads and on a Dask cluster of two worker processes."""
 
+import operator
+
 import numpy as np
 import pytest
 
 from benthoscope.engine.compute import DaskCluster, InOrder
+from benthoscope.engine.compute.chunks import RowChunk
 from benthoscope.engine.mixtures import GMC, MCM, VDP
 from benthoscope.engine.topics import InfiniteWordTopicModel
 from tests.acceptance.object_scenes import sample_scenes
@@ -42,6 +45,24 @@ def test_a_dask_cluster_gives_the_result_of_this_machine(kind, from_file, cluste
     assert (there.labels_ == model.labels_).mean() > 0.9999
     assert there.weights_ == pytest.approx(model.weights_, abs=1e-6)
     assert (there.predict(source, groups, compute=cluster) == there.labels_).all()
+
+
+class Counted(RowChunk):
+    """A chunk that counts how often it is sent."""
+
+    sent = 0
+
+    def __reduce__(self):
+        Counted.sent += 1
+        return super().__reduce__()
+
+
+def test_the_chunks_of_a_file_are_sent_once(cluster, tmp_path):
+    np.save(tmp_path / "rows.npy", np.arange(12.0).reshape(6, 2))
+    chunks = [Counted(tmp_path / "rows.npy", start, start + 3) for start in (0, 3)]
+    for _ in range(3):
+        assert cluster.map_reduce(chunks, len, operator.add) == 6
+    assert Counted.sent == len(chunks)
 
 
 def test_a_dask_cluster_finds_the_same_objects_and_scenes(cluster, tmp_path):
