@@ -28,8 +28,8 @@ from benthoscope.engine.topics.incremental import OF_INCREMENTS, Increment, Incr
 from benthoscope.engine.topics.monitor import Monitor, TimedSaves
 from benthoscope.engine.topics.sampling.gibbs import GibbsRule, GibbsSampler, run_chain
 from benthoscope.engine.topics.settings_checks import check_settings
-from benthoscope.engine.topics.starts import random_start, spread_start
-from benthoscope.engine.topics.state import TopicPrior, TopicState, topic_prior
+from benthoscope.engine.topics.starts import random_centres, spread_start
+from benthoscope.engine.topics.state import TopicPrior, TopicState, initial_state, topic_prior
 from benthoscope.engine.topics.topic_estimator import TopicEstimator, known_classes, seed_of
 from benthoscope.engine.topics.updates import global_step, global_step_of_topics
 from benthoscope.engine.topics.variational import (
@@ -332,7 +332,7 @@ class InfiniteWordTopicModel(TopicEstimator):
         C = C if most is None else min(C, most)
         per_cluster = 2 if self.n_atoms is None else max(1, round(self.n_atoms / C))
         if self.start == "random":
-            return random_start(documents, prior, C, rng, per_cluster, on_step)
+            return initial_state(prior, random_centres(documents, C, rng), rng, per_cluster, on_step)
         return spread_start(documents, prior, C, rng, per_cluster, on_step)
 
     def _check_limits(self, documents: Documents) -> None:

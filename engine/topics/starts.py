@@ -19,17 +19,9 @@ MOST_SPREAD = 1_000  # clusters; more random centres lie everywhere without a ch
 DOCUMENTS = 2_000  # that are grouped for the topics
 
 
-def random_start(
-    documents: Documents,
-    prior: TopicPrior,
-    n_clusters: int,
-    rng: np.random.Generator,
-    atoms_per_cluster: int = 2,
-    on_step: OnStep = ignore,
-) -> TopicState:
-    """Return clusters around random descriptors, and topics that differ by chance only."""
-    centres = np.unique(documents.random_rows(n_clusters, rng), axis=0)
-    return initial_state(prior, rng.permutation(centres), rng, atoms_per_cluster, on_step)
+def random_centres(documents: Documents, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
+    """Return distinct random descriptors (C, D), at most `n_clusters`, in random order."""
+    return rng.permutation(np.unique(documents.random_rows(n_clusters, rng), axis=0))
 
 
 def spread_start(

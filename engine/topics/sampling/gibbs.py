@@ -27,6 +27,7 @@ from benthoscope.engine.topics.sampling.seating import (
     sweep_topics,
     with_room,
 )
+from benthoscope.engine.topics.words import Centres
 
 ROWS_AT_ONCE = 5_000  # descriptors between two reports at most, so that a fit can be cancelled
 NUMBERS_AT_ONCE = 200_000_000  # descriptors times clusters times columns between two reports at most: about 0.2 s
@@ -79,7 +80,7 @@ class GibbsSampler:
         sampler = cls(seating, base, class_priors(alpha, classes_of_documents), *concentrations, rng)
         if start_clusters is not None:
             centres = x[rng.choice(len(x), min(start_clusters, len(x)), replace=False)]
-            topics, nearest = rng.integers(0, T, len(x)), _nearest(x, centres, on_step)
+            topics, nearest = rng.integers(0, T, len(x)), Centres(centres).words(x, on_step)
             seat_start(seating, topics, np.unique(nearest, return_inverse=True)[1])
             sampler.refresh_class_weights()
         return sampler
@@ -214,15 +215,6 @@ def class_priors(alpha: np.ndarray, of_documents: np.ndarray) -> ClassPriors:
         alpha.astype(float).copy(), np.log(np.maximum(share, 1e-300)), of_documents.astype(np.int64),
         np.zeros((len(of_documents), Y)),
     )  # fmt: skip
-
-
-def _nearest(x: np.ndarray, centres: np.ndarray, on_step: OnStep) -> np.ndarray:
-    nearest = np.empty(len(x), np.int64)
-    for at in range(0, len(x), ROWS_AT_ONCE):
-        on_step(Progress(0, None, "choosing the start"))
-        block = x[at : at + ROWS_AT_ONCE]
-        nearest[at : at + ROWS_AT_ONCE] = ((centres**2).sum(1) - 2 * block @ centres.T).argmin(1)
-    return nearest
 
 
 def run_chain(
