@@ -30,13 +30,12 @@ def test_separate_classes_are_recovered_in_nine_of_ten_sets(kind, search):
 
 @cache
 def agreement(kind, deal, J, seeds=range(5), separation=3):
-    """Return the mean V-measure over data sets, each distributed over J groups. The search is that of the papers, whose
-    claims these are."""
+    """Return the mean V-measure over data sets, each distributed over J groups."""
     scores = []
     for seed in seeds:
         X, truth = eight(separation, seed)
         groups = deal(truth, J, np.random.default_rng([seed, J]))
-        scores.append(v_measure(truth, kind(width=WIDTH, search="greedy").fit(X, groups=groups).labels_))
+        scores.append(v_measure(truth, kind(width=WIDTH).fit(X, groups=groups).labels_))
     return float(np.mean(scores))
 
 
@@ -61,14 +60,13 @@ def test_the_gain_by_groups_levels_off():
 
 
 def held_out(kind, deal, seed):
-    """Return the mean log density of rows in five folds, each predicted from the other four. The search is that of the
-    papers, whose claim this is."""
+    """Return the mean log density of rows in five folds, each predicted from the other four."""
     X, truth = eight(3, seed)
     groups = deal(truth, 10, np.random.default_rng([seed, 10]))
     fold, scores = folds(groups, 5, np.random.default_rng(seed)), []
     for left_out in range(5):
         learn = fold != left_out
-        model = kind(width=WIDTH, search="greedy").fit(X[learn], groups=groups[learn])
+        model = kind(width=WIDTH).fit(X[learn], groups=groups[learn])
         scores.append(model.score_samples(X[~learn], groups[~learn]))
     return float(np.concatenate(scores).mean())
 

@@ -50,14 +50,11 @@ def plankton():
 
 @needs_plankton
 def test_on_real_images_subset_groups_help_most_and_proportional_ones_not(plankton):
-    """By the search of the papers, whose claim this is."""
     X, truth = plankton
-    none = v_measure(truth, VDP(search="greedy").fit(X).labels_)
+    none = v_measure(truth, VDP().fit(X).labels_)
 
     def mean(deal, trials):
-        models = [
-            GMC(search="greedy").fit(X, groups=deal(truth, 8, np.random.default_rng(trial))) for trial in range(trials)
-        ]
+        models = [GMC().fit(X, groups=deal(truth, 8, np.random.default_rng(trial))) for trial in range(trials)]
         return np.mean([v_measure(truth, model.labels_) for model in models])
 
     subsets, random, equal = mean(in_subsets, 4), mean(at_random, 4), mean(proportional, 1)
@@ -71,10 +68,8 @@ def test_on_real_images_groups_improve_the_prediction_of_held_out_rows(plankton)
     X, truth = plankton
     groups = in_subsets(truth, 8, np.random.default_rng(0))
     left_out = np.random.default_rng(1).random(len(X)) < 0.2
-    grouped = (
-        GMC(search="greedy").fit(X[~left_out], groups=groups[~left_out]).score(X[left_out], groups=groups[left_out])
-    )
-    assert grouped > VDP(search="greedy").fit(X[~left_out]).score(X[left_out]) + 0.1
+    grouped = GMC().fit(X[~left_out], groups=groups[~left_out]).score(X[left_out], groups=groups[left_out])
+    assert grouped > VDP().fit(X[~left_out]).score(X[left_out]) + 0.1
 
 
 @pytest.fixture(scope="module")

@@ -28,15 +28,8 @@ def streamed(rows, memory=500, epoch=500, **settings):
 
 
 @cache
-def streamed_in_order(seed, separation, count, memory):
-    """The model after all rounds, and the number of sweeps over the memory in each round."""
-    rows = gaussian_stream(seed, separation, count)[0]
-    model, sweeps = MemoryBoundedVDP(memory=memory, epoch=500, horizon=count, lineage=False), []
-    for start in range(0, count, 500):
-        reports = []
-        model.partial_fit(rows[start : start + 500], on_step=reports.append)
-        sweeps.append(len(reports))
-    return model, sweeps
+def streamed_in_order(seed, separation, count, memory=500):
+    return streamed(gaussian_stream(seed, separation, count)[0], memory)
 
 
 @cache
@@ -59,7 +52,7 @@ def comparison(model, seed, separation, count):
 def test_a_stream_comes_close_to_the_fit_of_all_rows(seed):
     """AT9."""
     _, _, held_out, clusters = gaussian_stream(seed, 1.6, 20_000)
-    model, _ = streamed_in_order(seed, 1.6, 20_000, 500)
+    model = streamed_in_order(seed, 1.6, 20_000)
     ratio, gap, loss = comparison(model, seed, 1.6, 20_000)
     assert ratio >= 0.995 and gap <= 0.06 and loss <= 0.02
     assert 19 <= model.n_clusters_ <= 21
@@ -77,7 +70,7 @@ def test_long_streams_of_overlapping_clusters_come_close_and_beat_a_random_subse
 ):
     """AT10 and AT13: remembering summaries is better than forgetting rows."""
     rows, _, held_out, _ = gaussian_stream(seed, separation, 50_000)
-    model, _ = streamed_in_order(seed, separation, 50_000, 500)
+    model = streamed_in_order(seed, separation, 50_000)
     ratio, _, loss = comparison(model, seed, separation, 50_000)
     assert ratio >= least_ratio and loss <= most_loss
     chosen = np.random.default_rng(0).choice(len(rows), 1000, replace=False)
@@ -91,7 +84,7 @@ def test_the_order_of_the_rows_hardly_matters():
     rows, clusters, held_out, held_out_clusters = gaussian_stream(3, 1.6, 20_000)
     _, *orders = orders_of(clusters).values()
     orders += [np.random.default_rng(seed).permutation(20_000) for seed in range(3)]
-    models = [streamed_in_order(3, 1.6, 20_000, 500)[0], *(streamed(rows[order]) for order in orders)]
+    models = [streamed_in_order(3, 1.6, 20_000), *(streamed(rows[order]) for order in orders)]
     ratios, _, losses = np.array([comparison(model, 3, 1.6, 20_000) for model in models]).T
     assert np.ptp(ratios) <= 0.003 and np.ptp(losses) <= 0.02
     counts = np.array([model.n_clusters_ for model in models])
@@ -103,14 +96,14 @@ def test_the_order_of_the_rows_hardly_matters():
 def test_a_larger_memory_does_not_lose_quality():
     """AT15."""
     held_out = gaussian_stream(4, 1.6, 20_000)[2]
-    scores = [streamed_in_order(4, 1.6, 20_000, memory)[0].score(held_out) for memory in (200, 500, 1000)]
+    scores = [streamed_in_order(4, 1.6, 20_000, memory).score(held_out) for memory in (200, 500, 1000)]
     assert scores[0] - scores[1] <= 0.01 and scores[1] - scores[2] <= 0.01
 
 
-def peaks_of_memory(counts, **settings):
+def peaks_of_memory(counts):
     """The traced peak after each of these numbers of rows of one stream. The first 1,000 rows are not traced."""
     rows = gaussian_stream(3, 1.6, max(counts))[0]
-    model, peaks = MemoryBoundedVDP(epoch=500, lineage=False, **settings).partial_fit(rows[:1000]), []
+    model, peaks = MemoryBoundedVDP(memory=500, epoch=500, lineage=False).partial_fit(rows[:1000]), []
     tracemalloc.start()
     for start in range(1000, len(rows), 500):
         model.partial_fit(rows[start : start + 500])
@@ -124,9 +117,14 @@ def peaks_of_memory(counts, **settings):
 def test_memory_and_time_do_not_grow_with_the_stream():
     """AT7 and AT8 in short form: traced peaks of 5,000, 10,000 and 20,000 rows, and the sweeps over the memory of 100
     epochs. `make bench ONLY=streaming:memory` has 90,000 rows and CPU seconds."""
-    peaks = peaks_of_memory((5_000, 10_000, 20_000), memory=500)
+    peaks = peaks_of_memory((5_000, 10_000, 20_000))
     assert max(peaks) / min(peaks) <= 1.25
-    _, sweeps = streamed_in_order(0, 1.6, 50_000, 500)
+    rows = gaussian_stream(3, 1.6, 50_000)[0]
+    model, sweeps = MemoryBoundedVDP(memory=500, epoch=500, lineage=False), []
+    for start in range(0, 50_000, 500):
+        reports = []
+        model.partial_fit(rows[start : start + 500], on_step=reports.append)
+        sweeps.append(len(reports))
     assert np.median(sweeps[75:]) / np.median(sweeps[25:50]) <= 1.3
 
 

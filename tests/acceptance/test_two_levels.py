@@ -70,14 +70,13 @@ def test_objects_are_separated_better_with_their_images():
 
 
 def test_dirichlet_shares_find_no_fewer_scenes_and_the_prior_of_proportions_hardly_matters():
-    """By the search of the papers, whose claim this is."""
     by_priors = {priors: [] for priors in ("gd", "dd", "gg")}
     for seed in range(4):
         data = context(seed)
         dives = in_subsets(data.scenes, 5, np.random.default_rng(seed))
         for priors, models in by_priors.items():
             models.append(
-                SCM(width=1.0, priors=priors, by_dive=True, search="greedy", **UNSCALED).fit(
+                SCM(width=1.0, priors=priors, by_dive=True, **UNSCALED).fit(
                     data.X, image_of_segment=data.image, group_of_image=dives
                 )
             )
@@ -158,8 +157,7 @@ def test_the_default_finds_the_scenes_of_any_number_of_dives_with_both_models():
 
 
 def test_two_sources_and_dives_gain_over_one_and_none():
-    """By the search of the papers, whose claims these are."""
-    settings = {"width": 1.0, "search": "greedy", **UNSCALED}
+    settings = {"width": 1.0, **UNSCALED}
     gains = {name: [] for name in ("mcm", "scm", "dives", "objects", "bgmm")}
     for seed in range(4):
         dives, scenes = of_subsets(300, 6, 5, np.random.default_rng(50 + seed))
@@ -196,7 +194,7 @@ def test_two_sources_and_dives_gain_over_one_and_none():
 def test_images_of_the_fit_are_predicted_as_in_the_fit(J):
     data = sample_scenes(9, images=300, segments=20, apart=3.0)
     dives = in_subsets(data.scenes, J, np.random.default_rng(0))
-    settings = {"width": 1.0, "search": "greedy", **UNSCALED}  # predictions do not depend on the search
+    settings = {"width": 1.0, **UNSCALED}
     scm = SCM(by_dive=True, **settings).fit(data.X, image_of_segment=data.image, group_of_image=dives)
     mcm = MCM(image_width=0.2, **settings).fit(
         data.X, image_of_segment=data.image, group_of_image=dives, image_features=data.W
