@@ -19,11 +19,11 @@ from benthoscope.engine.streaming.families import StreamFamily, first_prior, lat
 from benthoscope.engine.streaming.gathering import gathered
 from benthoscope.engine.streaming.identity import Identities, first_identities
 from benthoscope.engine.streaming.lineage import Lineage
+from benthoscope.engine.streaming.recent_rows import left_out_densities, with_new
 from benthoscope.engine.streaming.snapshot import StreamSnapshot
 from benthoscope.engine.streaming.units import UnitRows, Units
 
 FIRST_HORIZON = 10  # epochs; the expected length of a stream of unknown length, before it doubles
-SCORED = 10  # epochs over which the recent scores of rows spread
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class StreamSettings:
     prior_rows: int
     restart_every: int | None
     smallest_part: int
-    recent: int  # rows whose scores are stored
+    recent: int  # rows that are stored to compare new ones with
     gather: int = 1  # new rows that enter a round together, from the second round on
 
 
@@ -53,7 +53,8 @@ class StreamState:
     model: Model
     units: Units
     lineage: Lineage
-    scores: np.ndarray  # log densities of recent rows, scored before they were learned
+    recent: np.ndarray  # values of recent rows (n, D)
+    scores: np.ndarray  # log densities of recent rows, as if they had not been learned
     snapshot: StreamSnapshot | None = None
 
     @property
@@ -73,7 +74,7 @@ def first_state(settings: StreamSettings, rows: np.ndarray, lineage: bool) -> St
     frame, summary, prior = first_prior(settings, rows)
     empty = Units.of_rows(prior, np.empty((0, rows.shape[1])))
     model = Model(NestedSticks(settings.concentration), prior)
-    return StreamState(frame, summary, model, empty, Lineage.begin(lineage), np.empty(0))
+    return StreamState(frame, summary, model, empty, Lineage.begin(lineage), empty.points, np.empty(0))
 
 
 def learn(state: StreamState, rows: np.ndarray, settings: StreamSettings, pulse: Callable[[], None]) -> StreamState:
@@ -82,7 +83,6 @@ def learn(state: StreamState, rows: np.ndarray, settings: StreamSettings, pulse:
         state = _with_prior(state, rows, settings)
         scaled = rows - state.frame.origin
         scaled /= state.frame.scale
-        scores = _scored(state, scaled, settings)
         old = _scorer_of(state)
         units, lineage = _with_rows(state, scaled, old, settings)
         data = UnitRows(units, pulse)
@@ -90,9 +90,10 @@ def learn(state: StreamState, rows: np.ndarray, settings: StreamSettings, pulse:
         identities = _identities(state, data, built, old, _are_new(state.units, units))
         compressed, lineage = _compressed(state, data, built, lineage, settings, pulse)
         snapshot = _snapshot(state, built, identities, lineage, compressed, settings)
-    if not len(scores):  # no earlier model could score them
-        scores = snapshot.log_densities(_some(scaled, settings))[0]
-    return replace(state, units=compressed.units, lineage=lineage, scores=scores, snapshot=snapshot)
+        recent = with_new(state.recent, scaled, settings.recent)
+        scores = left_out_densities(snapshot, recent)
+    units = compressed.units
+    return replace(state, units=units, lineage=lineage, recent=recent, scores=scores, snapshot=snapshot)
 
 
 def budget_of(settings: StreamSettings, kind: Clusters) -> Budget:
@@ -197,17 +198,3 @@ def _snapshot(
         memory,
         binds,
     )
-
-
-def _some(rows: np.ndarray, settings: StreamSettings) -> np.ndarray:
-    """Return evenly spaced rows, so few that the stored scores come from several epochs."""
-    count = min(len(rows), max(settings.recent // SCORED, 1))
-    return rows[np.linspace(0, len(rows) - 1, count).astype(int)]
-
-
-def _scored(state: StreamState, rows: np.ndarray, settings: StreamSettings) -> np.ndarray:
-    """Return the recent scores with those of some new rows, before they are learned."""
-    if state.snapshot is None:
-        return state.scores
-    fresh = state.snapshot.log_densities(_some(rows, settings))[0]
-    return np.concatenate([state.scores, fresh])[-settings.recent :]

@@ -25,7 +25,7 @@ from benthoscope.engine.streaming.stored_state import state_from_arrays, state_t
 from benthoscope.engine.streaming.stream_estimator import BLOCK, StreamEstimator
 from benthoscope.engine.streaming.units import UnitRows
 
-LEVEL = 0.01  # rows below this share of the recent scores are novel
+LEVEL = 0.01  # rows less dense than all but this share of the recent rows are novel
 
 
 class MemoryBoundedVDP(StreamEstimator[StreamState]):
@@ -63,7 +63,7 @@ class MemoryBoundedVDP(StreamEstimator[StreamState]):
     max_clusters : int or None
         Upper limit for the number of clusters; None means no limit.
     recent : int
-        Number of recent scores that `novelty` compares with.
+        Number of recent rows that `novelty` compares with. Their values are stored besides the memory.
     gather : int or None
         Up to this many similar rows enter a round as one clump, so that a round of many rows costs little. 1 means rows
         enter singly. None gathers 32 rows in a `fit` of 200,000 rows or more; in other cases rows enter singly. The
@@ -100,7 +100,7 @@ class MemoryBoundedVDP(StreamEstimator[StreamState]):
         smallest_part=0,
         tries=3,
         max_clusters=None,
-        recent=2000,
+        recent=1000,
         gather=None,
         lineage=True,
         tol=1e-7,
@@ -133,7 +133,7 @@ class MemoryBoundedVDP(StreamEstimator[StreamState]):
         return self.score_samples(X)
 
     def novelty(self, X: Any, level: float = LEVEL) -> Novelty:
-        """Return how unusual the rows are. Rows below `level` of the recent scores are novel."""
+        """Return how unusual the rows are. Rows less dense than all but `level` of the recent rows are novel."""
         densities, unseen = self._log_densities(X)
         recent = np.sort(self._state_for("novelty").scores) + self._density_offset
         percentile = np.searchsorted(recent, densities) / max(len(recent), 1)

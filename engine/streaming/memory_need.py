@@ -41,7 +41,8 @@ def memory_need(model: Any, n_features: int, rows: int | None = None) -> MemoryN
     statistics = min(units * clump, CACHED)
     new = (1 if together == 1 else COPIES) * largest * n_features
     read = 5 * statistics // 2  # the statistics, a copy for sums, and one in single precision
-    working = budget + new + 3 * clusters * units + 4 * clusters * n_features**2 + read
+    recent = getattr(model, "recent", 0) * n_features  # rows that novelty compares with; topics have none
+    working = budget + recent + new + 3 * clusters * units + 4 * clusters * n_features**2 + read
     return MemoryNeed(0 if rows is None else len(rounds), largest, clumps, NUMBER * budget, NUMBER * working)
 
 

@@ -12,6 +12,7 @@ from benthoscope.engine.mixtures.inference import step
 from benthoscope.engine.mixtures.model import Statistics
 from benthoscope.engine.problems import fail
 from benthoscope.engine.streaming.learning import StreamSettings, StreamState
+from benthoscope.engine.streaming.recent_rows import left_out_densities
 from benthoscope.engine.streaming.units import UnitRows, Units
 
 
@@ -33,11 +34,11 @@ def mapped_state(state: StreamState, settings: StreamSettings, A: np.ndarray, b:
         offset = -data.total * len(frame.origin) * float(np.log(frame.scale))
         mixture = FittedMixture(fit.parameters, fit.statistics, prior, frame, fit.bound + offset)
         published = replace(snapshot, mixture=mixture)
-        scores = published.log_densities(units.means)[0]
+        recent = state.recent @ A.T
+        scores = left_out_densities(published, recent)
     return replace(
-        state, frame=frame, first_rows=None, model=model, units=units, scores=scores[-settings.recent :],
-        snapshot=published,
-    )  # fmt: skip
+        state, frame=frame, first_rows=None, model=model, units=units, recent=recent, scores=scores, snapshot=published
+    )
 
 
 def mapped_sums(kind: Clusters, sums: np.ndarray, A: np.ndarray) -> np.ndarray:

@@ -59,8 +59,8 @@ class StreamSnapshot:
 
 @dataclass(frozen=True, eq=False)
 class Novelty:
-    """How unusual rows are. `percentile` is the share of recent rows, scored before they were learned, with a lower
-    density; `new_cluster` is the probability that a row belongs to a cluster that is not yet known."""
+    """How unusual rows are. `percentile` is the share of recent rows, scored as if they had not been learned, with a
+    lower density; `new_cluster` is the probability that a row belongs to a cluster that is not yet known."""
 
     percentile: np.ndarray  # (n,) from 0 to 1
     new_cluster: np.ndarray  # (n,)

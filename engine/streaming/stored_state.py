@@ -32,6 +32,7 @@ def state_to_arrays(state: StreamState) -> dict[str, Any]:
     }
     return {
         **{f"{section}.{name}": value for section, values in sections.items() for name, value in values.items()},
+        "recent": state.recent,
         "scores": state.scores,
         "rounds": snapshot.number,
         "kind": type(prior).__name__,
@@ -56,7 +57,8 @@ def state_from_arrays(stored: Mapping[str, Any], settings: StreamSettings) -> St
         stored["rounds"], lineage.rows, mixture, identities, stored["memory"], bool(stored["budget_binds"])
     )
     model = Model(NestedSticks(settings.concentration), prior)
-    return StreamState(frame, first_rows_of(stored), model, units, lineage, np.array(stored["scores"]), snapshot)
+    recent, scores = np.array(stored["recent"]), np.array(stored["scores"])
+    return StreamState(frame, first_rows_of(stored), model, units, lineage, recent, scores, snapshot)
 
 
 def prior_of(stored: Mapping[str, Any], section: str = "prior") -> Clusters:

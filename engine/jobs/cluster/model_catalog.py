@@ -443,7 +443,7 @@ PARAMETERS: dict[str, ParameterHelp] = {
     "restart_every": ParameterHelp("The clusters are built from one again every so many rounds; never by default.", 1),
     "smallest_part": ParameterHelp("The least number of images that a compression splits off.", 0),
     "tries": ParameterHelp("The number of splits that are fitted in full before a round stops.", 1),
-    "recent": ParameterHelp("The number of recent scores with which the novelty of an image is compared.", 1),
+    "recent": ParameterHelp("The number of recent images with which the novelty of an image is compared.", 1),
     "gather": ParameterHelp(
         "Up to this many similar new images enter a round as one clump, so that large rounds cost little. By default "
         "32 from 200,000 images on, and 1 below.",
