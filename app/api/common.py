@@ -16,7 +16,7 @@ from annotated_types import Ge, Le
 from bokeh.protocol.exceptions import ProtocolError
 from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from pydantic import AfterValidator
+from pydantic import AfterValidator, BaseModel, ConfigDict
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from tornado.httputil import HTTPInputError
@@ -68,6 +68,12 @@ Details = Annotated[dict[str, Any], AfterValidator(storable)]
 FOR_EVER = "private, max-age=31536000, immutable"  # for addresses that change with the content
 
 
+class RequestBody(BaseModel):
+    """The body of a request. A misspelled name is an error, so that nothing a program asks for is silently left out."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
 def has_already(request: Request, tag: str) -> bool:
     """Whether the browser has this version (If-None-Match)."""
     etags = request.headers.get("if-none-match", "")
@@ -105,7 +111,8 @@ async def _benthoscope_error(_: Request, error: BenthoscopeError) -> Response:
 async def _invalid(_: Request, error: RequestValidationError) -> Response:
     first = error.errors()[0]
     location = ".".join(str(step) for step in first["loc"])
-    return problem_answer(Problem(location, first["msg"], "see /api/v1/openapi.json"), 422)
+    text = "is not the name of a value here" if first["type"] == "extra_forbidden" else first["msg"]
+    return problem_answer(Problem(location, text, "see /api/v1/openapi.json"), 422)
 
 
 async def _refused(request: Request, error: HTTPException) -> Response:

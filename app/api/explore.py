@@ -7,10 +7,10 @@ from urllib.parse import urlencode
 
 import numpy as np
 from fastapi import APIRouter, Query
-from pydantic import BaseModel, Field
+from pydantic import Field
 from starlette.responses import Response, StreamingResponse
 
-from benthoscope.app.api.common import FOR_EVER, Integer, State, Text, not_found
+from benthoscope.app.api.common import FOR_EVER, Integer, RequestBody, State, Text, not_found
 from benthoscope.app.api.images import described
 from benthoscope.app.api.search import search
 from benthoscope.app.data.clusters.clustered_images import Atlas, atlas_of, cluster_name, cluster_word
@@ -95,7 +95,7 @@ def selection(selection_id: Integer, app: State) -> dict[str, Any]:
     }
 
 
-class NewSelection(BaseModel):
+class NewSelection(RequestBody):
     images: list[Integer] = Field(min_length=1, max_length=MOST_SENT, description="Ids of the images, in any order.")
     text: Text = Field(max_length=200, description="What they have in common, in a few words.")
     back: Text = Field("", max_length=2000, description="Address on this server to return to.")

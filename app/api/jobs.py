@@ -3,17 +3,17 @@
 from typing import Any
 
 from fastapi import APIRouter
-from pydantic import BaseModel, Field
+from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
-from benthoscope.app.api.common import Details, Integer, State, Text
+from benthoscope.app.api.common import Details, Integer, RequestBody, State, Text
 from benthoscope.app.data.jobs import job_content, job_list
 from benthoscope.engine.workspace.database.plain_values import storable
 
 router = APIRouter(tags=["jobs"])
 
 
-class NewJob(BaseModel):
+class NewJob(RequestBody):
     kind: Text
     parameters: Details = Field(default_factory=dict)
     title: Text | None = None

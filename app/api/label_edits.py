@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from benthoscope.app.api.common import Integer, State, Text
+from benthoscope.app.api.common import Integer, RequestBody, State, Text
 from benthoscope.app.session.cache import LABELS
 from benthoscope.engine.jobs.labels.typical import next_to_label
 from benthoscope.engine.labelling.accuracy.label_errors import suspicious_labels
@@ -20,14 +20,14 @@ router = APIRouter(tags=["labels"])
 Person = Annotated[Text, Field(min_length=1, max_length=200, description="Name of the person who decides.")]
 
 
-class NewVerification(BaseModel):
+class NewVerification(RequestBody):
     person: Person
     term: Integer
     correct: list[Integer] = Field(default_factory=list, description="Ids of images whose label is confirmed.")
     wrong: list[Integer] = Field(default_factory=list, description="Ids of images whose label is rejected.")
 
 
-class DoubleRequest(BaseModel):
+class DoubleRequest(RequestBody):
     person: Person
     count: Integer = Field(description="Number of images to draw.")
 
@@ -48,7 +48,7 @@ class Adoption(BaseModel):
     labels: dict[Integer, Text] = Field(description="Name or path of a term for each cluster.")
 
 
-class SplitRequest(BaseModel):
+class SplitRequest(RequestBody):
     person: Person
     images: list[Integer] = Field(
         default_factory=list, description="Ids of the images of the new cluster; without any the cluster is halved."

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Path, Query, Request
 from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 
-from benthoscope.app.api.common import Details, Integer, State, Text, not_found
+from benthoscope.app.api.common import Details, Integer, RequestBody, State, Text, not_found
 from benthoscope.app.data.live.state import live_state
 from benthoscope.app.session.app_state import AppState
 from benthoscope.engine.imaging.files import MAX_BYTES
@@ -38,14 +38,14 @@ PersonName = Annotated[Text, Field(min_length=1, max_length=200, description="Na
 Key = Annotated[Text, Field(description='Key of a cluster: "7", or "7.1" for a part of a split.')]
 
 
-class NewWatch(BaseModel):
+class NewWatch(RequestBody):
     folder: Text = Field(description="Folder that the images are written to, on the server.")
     name: Text | None = Field(None, description="Name of the dive; that of the folder by default.")
     collection: Text | None = Field(None, description="Campaign of the dive; 'Live dives' by default.")
     settings: Details = Field(default_factory=dict, description="Settings, as in a dive's `settings`.")
 
 
-class NewClusterEdit(BaseModel):
+class NewClusterEdit(RequestBody):
     """A name, a merge or a split of clusters. It changes what people see, not what is learned."""
 
     person: PersonName
@@ -54,7 +54,7 @@ class NewClusterEdit(BaseModel):
     name: Text = Field("", max_length=200, description="The new name; an empty one removes it.")
 
 
-class UndoRequest(BaseModel):
+class UndoRequest(RequestBody):
     person: PersonName
 
 

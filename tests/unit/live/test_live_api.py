@@ -31,6 +31,14 @@ def until(client, condition, dive=1):
     raise AssertionError(f"the dive stayed at {state}")
 
 
+def test_a_misspelled_name_is_refused_instead_of_left_out(client, tmp_path):
+    answer = client.post(API, json={"folder": str(tmp_path), "dive": "north"})
+    assert answer.status_code == 422
+    assert answer.json()["error"]["where"] == "body.dive"
+    assert answer.json()["error"]["what"] == "is not the name of a value here"
+    assert client.get(API).json() == []
+
+
 def test_a_dive_from_the_first_image_to_the_run(client, tmp_path):
     folder = tmp_path / "camera"
     folder.mkdir()
