@@ -34,6 +34,14 @@ class LinearProjection:
         shift = self.centre @ self.axes
         return (np.asarray(rows, dtype=np.float32) @ self.axes - shift).astype(np.float32)
 
+    def squared_distances(self, rows: np.ndarray, count: int | None = None) -> np.ndarray:
+        """Return the squared distance (n,) of each row (n, D) from the plane of the first `count` axes, which must be
+        orthogonal. None means all axes."""
+        lengths = np.linalg.norm(self.axes[:, :count], axis=0)
+        directions = self.axes[:, :count] / np.where(lengths > 0, lengths, 1)
+        shifted = np.asarray(rows, np.float64) - self.centre
+        return np.maximum((shifted**2).sum(1) - ((shifted @ directions) ** 2).sum(1), 0.0)
+
     def arrays(self) -> dict[str, np.ndarray]:
         return {"centre": self.centre, "axes": self.axes, "spectrum": self.spectrum}
 

@@ -19,7 +19,18 @@ class Segments:
     mask: np.ndarray  # (H, W) int32: segment number of each pixel, at the size at which the image was described
 
 
-class Descriptor(Protocol):
+class Describing(Protocol):
+    """Whatever describes single images."""
+
+    @property
+    def longest(self) -> int | None:
+        """Return the size in pixels at which images may be decoded; finer detail is not used."""
+
+    def describe(self, image: np.ndarray) -> np.ndarray | Segments:
+        """Return a float32 vector, or Segments, for an RGB uint8 image of any size. Does not change the image."""
+
+
+class Descriptor(Describing, Protocol):
     """Describes images independently of each other.
 
     Properties of a collection (a dictionary, filters, principal axes) are learned once by `fit` and then stay fixed.
@@ -39,10 +50,6 @@ class Descriptor(Protocol):
         """Return "image" if describe returns a vector, "segment" if it returns Segments."""
 
     @property
-    def longest(self) -> int | None:
-        """Return the size in pixels at which images may be decoded; finer detail is not used."""
-
-    @property
     def width(self) -> int:
         """Return the number of values of a vector."""
 
@@ -56,9 +63,6 @@ class Descriptor(Protocol):
 
     def fit(self, images: Iterable[np.ndarray], *, random_state=None, on_step: OnStep = ignore) -> Self:
         """Return the descriptor trained on RGB uint8 images, which are read at least once."""
-
-    def describe(self, image: np.ndarray) -> np.ndarray | Segments:
-        """Return a float32 vector, or Segments, for an RGB uint8 image of any size. Does not change the image."""
 
 
 def spelled(choice: Any, kinds: Mapping[str, type]) -> dict[str, Any]:
@@ -155,7 +159,7 @@ class Projected:
         return projection(described)
 
 
-def all_columns(descriptor: Descriptor, image: np.ndarray) -> np.ndarray | Segments:
+def all_columns(descriptor: Describing, image: np.ndarray) -> np.ndarray | Segments:
     """Describe an image by all columns that a feature set stores: those of `describe`, and further ones if any."""
     return descriptor.describe_further(image) if isinstance(descriptor, Projected) else descriptor.describe(image)
 

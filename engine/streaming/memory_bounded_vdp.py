@@ -1,6 +1,6 @@
 """A Dirichlet process mixture that learns from a stream in bounded memory (Gomes, Welling and Perona, MB-VDP)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import replace
 from typing import Any, Self
@@ -18,6 +18,7 @@ from benthoscope.engine.streaming.building import Search
 from benthoscope.engine.streaming.families import family_named
 from benthoscope.engine.streaming.identity import first_identities
 from benthoscope.engine.streaming.learning import StreamSettings, StreamState, budget_of, first_state, learn
+from benthoscope.engine.streaming.recent_rows import left_out_densities
 from benthoscope.engine.streaming.reprojection import mapped_state
 from benthoscope.engine.streaming.rounds import rows_together
 from benthoscope.engine.streaming.snapshot import Novelty, StreamSnapshot
@@ -137,7 +138,12 @@ class MemoryBoundedVDP(StreamEstimator[StreamState]):
         densities, unseen = self._log_densities(X)
         recent = np.sort(self._state_for("novelty").scores) + self._density_offset
         percentile = np.searchsorted(recent, densities) / max(len(recent), 1)
-        return Novelty(percentile, np.exp(unseen - densities), percentile < level)
+        return Novelty(percentile, np.exp(unseen - densities), percentile < level, densities)
+
+    def score_left_out(self, X: Any) -> np.ndarray:
+        """Return the log density of rows that the model has learned (n,), as if it had not learned each of them."""
+        blocks = [left_out_densities(self.snapshot_, rows) for rows in self._scaled(X)]
+        return np.concatenate(blocks) + self._density_offset
 
     def clusters_of(self, ids: Any = None) -> np.ndarray:
         """Return the present cluster (n,) of rows seen before, by their clumps and without their values: of the rows
@@ -245,14 +251,17 @@ class MemoryBoundedVDP(StreamEstimator[StreamState]):
         return -self.n_features_in_ * float(np.log(self.mixture_.frame.scale))
 
     def _log_densities(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        data, _ = self._observed(X, None, None)
         snapshot = self.snapshot_ if getattr(self, "state_", None) is not None else _stored_snapshot(self.mixture_)
-        blocks = []
-        for chunk in data.chunks:
-            rows = (np.asarray(chunk.read(), float) - data.frame.origin) / data.frame.scale
-            blocks += [snapshot.log_densities(rows[at : at + BLOCK]) for at in range(0, len(rows), BLOCK)]
+        blocks = [snapshot.log_densities(rows) for rows in self._scaled(X)]
         densities, unseen = (np.concatenate(values) for values in zip(*blocks, strict=True))
         return densities + self._density_offset, unseen + self._density_offset
+
+    def _scaled(self, X: Any) -> Iterator[np.ndarray]:
+        """Yield the rows in units of the frame, in blocks."""
+        data, _ = self._observed(X, None, None)
+        for chunk in data.chunks:
+            rows = (np.asarray(chunk.read(), float) - data.frame.origin) / data.frame.scale
+            yield from (rows[at : at + BLOCK] for at in range(0, len(rows), BLOCK))
 
     def _unit_probabilities(self) -> np.ndarray:
         return UnitRows(self._state_for("unit_probabilities").units).responsibilities(self.mixture_.scorer()).T

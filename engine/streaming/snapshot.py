@@ -65,3 +65,4 @@ class Novelty:
     percentile: np.ndarray  # (n,) from 0 to 1
     new_cluster: np.ndarray  # (n,)
     is_novel: np.ndarray  # (n,) bool
+    log_density: np.ndarray  # (n,)

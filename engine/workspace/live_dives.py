@@ -58,6 +58,7 @@ class NewLiveImage:
     arrived_at: float
     seconds: float
     vector: np.ndarray | None = None
+    outside: float | None = None  # squared distance of the description from the features
     problem: str | None = None
     cluster: int | None = None
     probability: float | None = None
@@ -73,11 +74,13 @@ class NewLiveImage:
 
 @dataclass(frozen=True)
 class StoredVector:
-    """An image of a live dive with its features; None if they are in the feature set."""
+    """An image of a live dive with its features; None if they are in the feature set. `outside` is None if the image
+    was not described on arrival."""
 
     id: int
     image_id: int
     vector: np.ndarray | None
+    outside: float | None
 
 
 @dataclass(frozen=True)
@@ -200,9 +203,18 @@ class LiveDiveStore:
         learned = (live_image.c.live_dive_id == dive_id) & (live_image.c.learned_in == number)
         return self._vectors(select(*VECTOR).where(learned).order_by(live_image.c.id))
 
+    def last_learned(self, dive_id: int, limit: int, after: int) -> list[StoredVector]:
+        """Return the newest images that rounds after the round `after` learned and that were described on arrival, the
+        oldest first."""
+        known = (live_image.c.learned_in > after) & live_image.c.outside.is_not(None)
+        query = select(*VECTOR).where(live_image.c.live_dive_id == dive_id, known)
+        return self._vectors(query.order_by(live_image.c.id.desc()).limit(limit))[::-1]
+
     def _vectors(self, query: Any) -> list[StoredVector]:
         return [
-            StoredVector(row.id, row.image_id, None if row.vector is None else np.frombuffer(row.vector, "<f4"))
+            StoredVector(
+                row.id, row.image_id, None if row.vector is None else np.frombuffer(row.vector, "<f4"), row.outside
+            )
             for row in self._catalogue.all(query)
         ]
 
@@ -332,7 +344,7 @@ class LiveDiveStore:
         ]
 
 
-VECTOR = (live_image.c.id, live_image.c.image_id, live_image.c.vector)
+VECTOR = (live_image.c.id, live_image.c.image_id, live_image.c.vector, live_image.c.outside)
 
 
 def _waiting(dive_id: int) -> tuple[Any, ...]:

@@ -4,7 +4,8 @@ LIVE_IMAGES=8000 LIVE_FILES=200 python -m tests.benchmarks live, or one of the P
 
 The first table replays a dive of 12 hours at two images a second from stored features, faster than real time. It has
 scores, rows of the catalogue, rounds on their thread, and the feature set. It does not include reading and describing
-files. The second table takes in image files through the whole watch.
+files. The second table takes in image files through the whole watch. The third one says how often images of new classes
+are novel; it needs the sets of images in ../shared.
 """
 
 import gc
@@ -12,24 +13,28 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import psutil
+from sklearn.metrics import roc_auc_score
 
 from benthoscope.engine.features import available
+from benthoscope.engine.features.compression import PrincipalAxes
 from benthoscope.engine.jobs import run_now
 from benthoscope.engine.jobs.live.descriptor import ImageFile, add_rows
 from benthoscope.engine.jobs.live.learner import LiveLearner
+from benthoscope.engine.jobs.live.novelty import MOST, RecentImages
 from benthoscope.engine.jobs.live.settings import LiveSettings
 from benthoscope.engine.jobs.live.simulation import images_of_folder, replay
 from benthoscope.engine.jobs.live.starting import begin_dive, finish_dive, watch_job
 from benthoscope.engine.jobs.queue import JobQueue
 from benthoscope.engine.workspace import NewImage, Workspace
-from benthoscope.engine.workspace.live_dives import NewLiveImage
+from benthoscope.engine.workspace.live_dives import NewLiveImage, StoredVector
 from benthoscope.sample_data import campaign_path
+from tests.benchmarks.known_sets import KnownSet, known_sets
 from tests.benchmarks.measure import Table, measure
 
 IMAGES = int(os.environ.get("LIVE_IMAGES", 86_400))
@@ -38,6 +43,9 @@ PER_SECOND = 2
 WIDTH = 32
 HOURS = IMAGES / PER_SECOND / 3600
 QUARTERS = 4
+NOVELTY_REPETITIONS = 8
+NOVELTY_FIRST, NOVELTY_ROUND, NOVELTY_ROUNDS = 150, 100, 2  # images that train the features, then rounds
+NOVELTY_LEAST = 20  # images of a class that takes part
 
 
 def tables(*parts: str) -> Iterator[Table]:
@@ -113,13 +121,15 @@ class _StoredDive:
         predictor = self.learner.predictor
         new = [NewLiveImage(number, stamp, 0.0, vector) for number, vector in zip(ids, vectors, strict=True)]
         if predictor is not None:
-            scores = predictor.score(vectors, self.settings.level)
+            outside = _outside(at, len(vectors))
+            scores = predictor.score(vectors, outside, self.settings.level)
             new = [
                 NewLiveImage(
                     number,
                     stamp,
                     0.0,
                     vector,
+                    outside=float(outside[n]),
                     cluster=int(scores.clusters[n]),
                     probability=float(scores.probability[n]),
                     percentile=float(scores.percentile[n]),
@@ -138,11 +148,23 @@ class _StoredDive:
         vectors = np.stack([image.vector for image in images])
         files = [ImageFile(image.image_id, Path(), self.group, f"{image.image_id:064}") for image in images]
         add_rows(self.workspace, "deep", files, vectors)
-        self.learner.begin(lambda: vectors)
-        result = self.learner.learn(vectors)
+        self.learner.begin(vectors)
+        result = self.learner.learn(vectors, recent=self._recent(images, vectors))
         self.store.add_round(self.dive.id, result, [image.id for image in images], [])
         self.store.drop_vectors([image.id for image in images])
         self.rounds.append((result.images, time.thread_time() - began))
+
+    def _recent(self, images: Sequence[StoredVector], vectors: np.ndarray) -> RecentImages:
+        """Return the newest learned images, read as the watch reads them, and those of the round."""
+        learned = self.store.last_learned(self.dive.id, MOST, self.learner.rounds_of_axes)
+        recent = RecentImages(np.empty((0, WIDTH)), np.empty(0))
+        if learned:
+            features = self.workspace.features.open("deep")
+            at = np.searchsorted(features.image_ids, [image.image_id for image in learned])
+            recent = RecentImages(np.asarray(features.X[at]), np.array([image.outside for image in learned], float))
+        is_described = np.array([image.outside is not None for image in images])
+        outside = np.array([image.outside for image in images if image.outside is not None], float)
+        return recent.and_later(RecentImages(vectors[is_described], outside))
 
     def _row(self, number: int, quarter: int) -> tuple:
         seconds_of_dive = slice(number * quarter // PER_SECOND, (number + 1) * quarter // PER_SECOND)
@@ -179,6 +201,11 @@ def _vectors() -> np.ndarray:
     return (centres[kinds] + rng.normal(0, 0.4, (IMAGES, WIDTH))).astype(np.float32)
 
 
+def _outside(first: int, count: int) -> np.ndarray:
+    """Return squared distances of some images from their features."""
+    return np.random.default_rng(first).gamma(8, 0.1, count)
+
+
 def _files(folder: Path) -> Table:
     """The whole watch on image files: import, thumbnails, features, score, rounds."""
     word, _ = available("deep")
@@ -211,4 +238,54 @@ def _files(folder: Path) -> Table:
     )
 
 
-PARTS: dict[str, Callable[[Path], Table]] = {"dive": _long_dive, "files": _files}
+def _novelty(folder: Path) -> Table:
+    """Images of known classes arrive first. A third of the classes is new and arrives later."""
+    level, rows = LiveSettings().level, []
+    for known in known_sets():
+        drawings = range(NOVELTY_REPETITIONS)
+        shares = [_novel_shares(known, seed, folder / f"{known.name} {seed}") for seed in drawings]
+        old, new, area = np.mean(shares, axis=0)
+        rows.append((known.name, round(100 * old, 2), round(100 * new, 2), round(new / old, 1), round(area, 3)))
+    return Table(
+        f"Images that are novel, at a level of {100 * level:g} %",
+        ("set", "% of known classes", "% of new classes", "ratio", "area under the curve"),
+        rows,
+        (
+            f"Mean of {NOVELTY_REPETITIONS} drawings of the new classes, a third of those with {NOVELTY_LEAST} images. "
+            f"{NOVELTY_FIRST} images train the features and the axes; {NOVELTY_ROUNDS} rounds of {NOVELTY_ROUND} "
+            "follow.",
+        ),
+    )
+
+
+def _novel_shares(known: KnownSet, seed: int, folder: Path) -> tuple[float, float, float]:
+    """Return the shares of the images of known and of new classes that are novel, and the area under the curve."""
+    rng = np.random.default_rng(seed)
+    classes = np.flatnonzero(np.bincount(known.classes) >= NOVELTY_LEAST)
+    is_new = np.isin(known.classes, rng.choice(classes, len(classes) // 3, replace=False))
+    order = rng.permutation(np.flatnonzero(np.isin(known.classes, classes)))
+    old, new = order[~is_new[order]], order[is_new[order]]
+    reducer = PrincipalAxes(WIDTH)
+    projection = reducer.fit(lambda: iter([known.long[old[:NOVELTY_FIRST]]]), rng=rng)
+    vectors, outside = projection(known.long), projection.squared_distances(known.long)
+    folder.mkdir()
+    learner, settings = LiveLearner(folder, LiveSettings()), LiveSettings()
+    learner.begin(vectors[old[:NOVELTY_FIRST]])
+    learner.learn(vectors[old[:NOVELTY_FIRST]])
+    learned = NOVELTY_FIRST + NOVELTY_ROUNDS * NOVELTY_ROUND
+    for start in range(NOVELTY_FIRST, learned, NOVELTY_ROUND):
+        recent = old[NOVELTY_FIRST : start + NOVELTY_ROUND]
+        images = RecentImages(vectors[recent], outside[recent])
+        learner.learn(vectors[old[start : start + NOVELTY_ROUND]], recent=images)
+    assert learner.predictor is not None  # there were rounds
+    later, fresh = (
+        learner.predictor.score(vectors[part], outside[part], settings.level) for part in (old[learned:], new)
+    )
+    area = roc_auc_score(
+        np.repeat([0, 1], [len(later.percentile), len(fresh.percentile)]),
+        -np.concatenate([later.percentile, fresh.percentile]),
+    )
+    return float(later.is_novel.mean()), float(fresh.is_novel.mean()), float(area)
+
+
+PARTS: dict[str, Callable[[Path], Table]] = {"dive": _long_dive, "files": _files, "novelty": _novelty}

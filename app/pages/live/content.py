@@ -94,6 +94,7 @@ def _dive_content(app: AppState, state: LiveState) -> dict[str, Any]:
     return {
         "newest": _images(app, state, _newest(state), names, colours),
         "alarms": _images(app, state, _alarms(state), names, colours),
+        "alarms_known": bool(np.isfinite(state.columns["percentile"]).any()),
         "alarm_count": int(state.columns["novel"].sum()),
         "clusters": _clusters(app, state, names, colours),
         "events": _events(state, names),

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benthoscope.engine.features import Descriptor, Segments, WaterModel, pack_mask
-from benthoscope.engine.features.descriptor import all_columns
+from benthoscope.engine.features import Segments, WaterModel, pack_mask
+from benthoscope.engine.features.descriptor import Describing, all_columns
 from benthoscope.engine.imaging import decode, read_bytes, readable
 from benthoscope.engine.problems import BenthoscopeError, Problem, fail
 from benthoscope.engine.value_checks import unusable_values
@@ -30,7 +30,7 @@ class ImageToDescribe:
 class DescriptionPlan:
     """The descriptors to apply to each image."""
 
-    descriptors: Mapping[str, Descriptor]  # by feature set
+    descriptors: Mapping[str, Describing]  # by feature set
     waters: Mapping[int, WaterModel] = field(default_factory=dict)  # by group; images of other groups are not corrected
 
 

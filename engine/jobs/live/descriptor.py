@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from benthoscope.engine.features import Descriptor, available, load
+from benthoscope.engine.features.compression import PrincipalAxes
+from benthoscope.engine.features.descriptor import Projected, Segments
 from benthoscope.engine.features.registry import DESCRIPTORS
 from benthoscope.engine.features.storage import is_stored
 from benthoscope.engine.jobs.describe.describe_images import request_of
@@ -27,6 +29,45 @@ class ImageFile:
     sha256: str
 
 
+@dataclass(frozen=True, eq=False)
+class LiveVector:
+    """The features (D,) of an image with the further columns of their set, and the squared distance of its description
+    from the features without these columns."""
+
+    features: np.ndarray
+    outside: float
+
+
+@dataclass(frozen=True)
+class WithDistance:
+    """A trained descriptor whose vectors have a last number more: the squared distance of the description from the
+    features, or 0 if the features are the whole description."""
+
+    descriptor: Descriptor
+
+    @property
+    def longest(self) -> int | None:
+        return self.descriptor.longest
+
+    def describe(self, image: np.ndarray) -> np.ndarray:
+        descriptor = self.descriptor
+        if not isinstance(descriptor, Projected):
+            return np.append(_vector(descriptor.describe(image)), 0.0)
+        description = _vector(descriptor.base.describe(image))
+        return np.append(_vector(descriptor.shortened(description)), _distance(descriptor, description))
+
+
+def _vector(described: np.ndarray | Segments) -> np.ndarray:
+    assert isinstance(described, np.ndarray)  # `check_descriptor` refused descriptors of segments
+    return described
+
+
+def _distance(descriptor: Projected, description: np.ndarray) -> float:
+    if not isinstance(descriptor.reducer, PrincipalAxes) or descriptor.projection is None:
+        return 0.0  # random directions are not orthogonal
+    return float(descriptor.projection.squared_distances(description[None], descriptor.width)[0])
+
+
 @dataclass(frozen=True)
 class LiveDescriptor:
     """A trained descriptor, and the identity of its feature set."""
@@ -35,13 +76,14 @@ class LiveDescriptor:
     descriptor: Descriptor
     identity: dict[str, Any]
 
-    def describe(self, image: ImageFile) -> np.ndarray | Problem:
-        """Return the features (D,) of an image with the further columns of its set, or why it has none."""
+    def describe(self, image: ImageFile) -> LiveVector | Problem:
+        """Return the features of an image, or why it has none."""
         task = ImageToDescribe(image.id, image.path, image.group_id, np.nan, (self.name,), image.sha256[:16])
-        result = describe_chunk([task], DescriptionPlan({self.name: self.descriptor}))[0]
+        result = describe_chunk([task], DescriptionPlan({self.name: WithDistance(self.descriptor)}))[0]
         if result.problem is not None:
             return result.problem
-        return np.asarray(result.rows[self.name], np.float32)[0]
+        row = result.rows[self.name][0]
+        return LiveVector(np.asarray(row[:-1], np.float32), float(row[-1]))
 
 
 def check_descriptor(workspace: Workspace, name: str) -> None:

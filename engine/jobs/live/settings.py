@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from benthoscope.engine.streaming import MemoryBoundedVDP
     from benthoscope.engine.streaming.memory_need import MemoryNeed
 
+SMALLEST_LEVEL = 0.001  # images are compared with a thousand others
 CHANGEABLE = ("memory", "epoch", "horizon", "round_seconds", "level")
 
 
@@ -24,7 +25,7 @@ class LiveSettings:
     dimensions: int = 16  # axes of largest variance that the learner uses
     width: float = 0.1
     horizon: int | None = None  # images the dive is expected to have
-    level: float = 0.01  # images below this share of the recent densities are novel
+    level: float = 0.01  # the share of ordinary images that are novel by chance
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -37,8 +38,12 @@ class LiveSettings:
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
             raise fail("seed", f"must be a whole number of at least 0 (got {self.seed})")
         _check("level", self.level)
-        if not self.level < 1:
-            raise fail("level", f"must be between 0 and 1 (got {self.level:g})", "use 0.01 for one image in a hundred")
+        if not SMALLEST_LEVEL <= self.level < 1:
+            raise fail(
+                "level",
+                f"must be at least {SMALLEST_LEVEL:g} and below 1 (got {self.level:g})",
+                "use 0.01 for one image in a hundred",
+            )
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -60,6 +65,7 @@ class LiveSettings:
             horizon=self.horizon,
             observation="diagonal",
             width=self.width,
+            recent=1,  # a dive compares with its recent images in more ways, see `novelty`
             random_state=self.seed,
         )
 
@@ -101,6 +107,6 @@ HELP = {
     "dimensions": ParameterHelp("Number of axes of largest variance that the learner uses.", 1),
     "width": ParameterHelp("The expected variance of a cluster, as a fraction of that of the first images.", 0),
     "horizon": ParameterHelp("Planned number of images of the dive; without it, twice as many as there are.", 1),
-    "level": ParameterHelp("Images below this share of the recent densities are reported as novel.", 0, 1),
+    "level": ParameterHelp("The share of ordinary images that are reported as novel by chance.", 0, 1),
     "seed": ParameterHelp("Seed of the random numbers.", 0),
 }

@@ -20,9 +20,11 @@ from benthoscope.engine.compute import cores
 from benthoscope.engine.exchange.image_import.import_plan import ImportOptions
 from benthoscope.engine.jobs.context import JobContext
 from benthoscope.engine.jobs.describe.describe_images import features as describe_images
+from benthoscope.engine.jobs.live.clusters import features_of
 from benthoscope.engine.jobs.live.descriptor import (
     ImageFile,
     LiveDescriptor,
+    LiveVector,
     add_rows,
     open_descriptor,
     refuse_change,
@@ -31,6 +33,7 @@ from benthoscope.engine.jobs.live.finishing import store_run
 from benthoscope.engine.jobs.live.folder_watcher import FolderScan, FolderWatcher, ReadyFile, SeenPaths
 from benthoscope.engine.jobs.live.learner import LiveLearner
 from benthoscope.engine.jobs.live.metadata import LiveMetadata
+from benthoscope.engine.jobs.live.novelty import MOST, RecentImages
 from benthoscope.engine.jobs.live.settings import live_settings
 from benthoscope.engine.jobs.live.storing import CameraClock, ImageStore, StoredImage
 from benthoscope.engine.parameters import ParameterHelp
@@ -219,15 +222,15 @@ class DiveWatch:
         for vector in vectors:
             if isinstance(vector, Problem):
                 self._complain(vector)
-        scores = self._scores([vector for vector in vectors if not isinstance(vector, Problem)])
+        scores = self._scores([vector for vector in vectors if isinstance(vector, LiveVector)])
         return [
             NewLiveImage(image.id, arrived, _age(image), problem=str(vector))
             if isinstance(vector, Problem)
-            else NewLiveImage(image.id, arrived, _age(image), vector, **next(scores))
+            else NewLiveImage(image.id, arrived, _age(image), vector.features, vector.outside, **next(scores))
             for image, vector in zip(images, vectors, strict=True)
         ]
 
-    def _scores(self, vectors: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
+    def _scores(self, vectors: Sequence[LiveVector]) -> Iterator[dict[str, Any]]:
         """Yield the cluster and the novelty of each image, as columns; nothing before the first round."""
         predictor = self._learner.predictor
         if predictor is None or not vectors:
@@ -235,12 +238,14 @@ class DiveWatch:
             return
         assert self._descriptor is not None  # there was a round
         width = self._descriptor.identity["width"]  # without the further columns of networks
-        scores = predictor.score(np.stack(vectors)[:, :width], self._settings.level)
+        features = np.stack([vector.features[:width] for vector in vectors])
+        outside = np.array([vector.outside for vector in vectors])
+        scores = predictor.score(features, outside, self._settings.level)
         for at in range(len(vectors)):
             yield {
                 "cluster": int(scores.clusters[at]),
                 "probability": float(scores.probability[at]),
-                "percentile": float(scores.percentile[at]),
+                "percentile": None if np.isnan(scores.percentile[at]) else float(scores.percentile[at]),
                 "new_cluster": float(scores.new_cluster[at]),
                 "novel": bool(scores.is_novel[at]),
                 "round": predictor.number,
@@ -338,8 +343,9 @@ class DiveWatch:
         images, vectors = self._described(self._store.waiting(self._dive.id, size))
         if not images:
             return
-        self._learner.begin(partial(self._sample, vectors))
-        result = self._learner.learn(vectors, lambda progress: self._job.check())
+        self._learner.begin(vectors, partial(self._sample, len(vectors)))
+        recent = self._recent(images, vectors)
+        result = self._learner.learn(vectors, lambda progress: self._job.check(), recent)
         self._store.add_round(self._dive.id, result, [image.id for image in images], self._first_clusters())
         self._store.drop_vectors([image.id for image in images])
 
@@ -363,7 +369,7 @@ class DiveWatch:
                 if isinstance(result, Problem):
                     self._store.note_problem(image.id, str(result))
                     continue
-                vector = result
+                vector = result.features
             usable.append(image)
             vectors.append(vector)
         add_rows(self._workspace, name, [files[image.image_id] for image in usable], vectors)
@@ -377,15 +383,30 @@ class DiveWatch:
             for image in self._workspace.library.images(ids)
         }
 
-    def _sample(self, vectors: np.ndarray) -> np.ndarray:
-        """Return the features from which the axes of the learner are computed: those of a set that has many more
-        images, or those of the first images."""
+    def _sample(self, first: int) -> np.ndarray | None:
+        """Return the features from which the axes of the learner are computed, if the set has many more images than the
+        first round."""
         assert self._descriptor is not None
         stored = self._workspace.features.open(self._descriptor.name)
-        if stored.sidecar.rows <= 2 * len(vectors):
-            return vectors
+        if stored.sidecar.rows <= 2 * first:
+            return None
         rows = np.unique(np.linspace(0, stored.sidecar.rows - 1, SAMPLE).astype(int))
         return np.array(stored.X[rows])
+
+    def _recent(self, images: Sequence[StoredVector] = (), vectors: np.ndarray | None = None) -> RecentImages:
+        """Return the recent images that new ones are compared with: learned ones, and those of a round that begins with
+        their features (n, D)."""
+        skipped = self._learner.rounds_of_axes
+        learned = self._store.last_learned(self._dive.id, MOST, skipped)
+        ids = np.array([image.image_id for image in learned], np.int64)
+        width = (self._dive.descriptor or {}).get("width")
+        features = features_of(self._workspace, self._dive, ids)[:, :width] if learned else np.empty((0, 0))
+        recent = RecentImages(features, np.array([image.outside for image in learned], float))
+        if vectors is None or self._learner.rounds < skipped:
+            return recent
+        is_known = np.array([image.outside is not None for image in images])
+        outside = np.array([image.outside for image in images if image.outside is not None], float)
+        return recent.and_later(RecentImages(vectors[is_known], outside))
 
     def _first_clusters(self) -> list[Mapping[str, Any]]:
         """Return the clusters of images that arrived before the first round. Later rounds do not look for any, because
@@ -397,7 +418,7 @@ class DiveWatch:
         if not images:
             return []
         assert self._learner.predictor is not None  # there was a round
-        scores = self._learner.predictor.score(vectors, self._settings.level)
+        scores = self._learner.predictor.score(vectors, np.full(len(vectors), np.nan), self._settings.level)
         return [
             {"row": image.id, "to": int(cluster), "share": float(probability)}
             for image, cluster, probability in zip(images, scores.clusters, scores.probability, strict=True)
@@ -421,8 +442,9 @@ class DiveWatch:
             self._job.check()
             self._job.log(f"learning round {number} again")
             _, vectors = self._described(self._store.learned_in(self._dive.id, number))
-            self._learner.begin(partial(self._sample, vectors))
+            self._learner.begin(vectors, partial(self._sample, len(vectors)))
             self._learner.learn(vectors, lambda progress: self._job.check())
+        self._learner.compare_with(self._recent())
         self._waiting = self._store.count_waiting(self._dive.id)
 
     # --- the end

@@ -428,6 +428,9 @@ live_image = _table(
     Column("learned_in", Integer),  # the round that learned the image; empty while it waits
     Column("problem", Text),  # why the image cannot be described; it is not learned
     Column("vector", LargeBinary),  # float32 features until they are in the feature set
+    Column(
+        "outside", Float
+    ),  # squared distance of the description from its features; empty if not described on arrival
     Column("arrived_at", Moment, nullable=False),
     Column("seconds", Float, nullable=False),  # from the first sight of the file until it was stored here
     UniqueConstraint("live_dive_id", "image_id"),

@@ -6,6 +6,7 @@ import {plotShelf} from "../../shared/plot_frame.js"
 import {typing} from "../../shell/keyboard.js"
 
 const SIGNS = {birth: "add_circle", split: "call_split", merge: "call_merge", death: "cancel"}
+const NOT_KNOWN = "Not known yet: alarms begin when about 100 images have been learned that came after those that trained the features, usually after the second round."
 const thumbnail = (sha, size) => `/thumbnails/${sha}/${size}.jpg` // an address that the browser may keep
 const percent = (share) => `${(100 * share).toFixed(share < .1 ? 1 : 0)} %`
 const clock = (seconds) => `${moment(seconds).slice(11)} UTC`
@@ -94,7 +95,7 @@ export function render({model}) {
   function images(shown) {
     return h("div", {class: "halves"}, h("section", {class: "card details"}, h("h2", {}, "Newest images"), grid(shown.newest, "No image yet.")),
       h("section", {class: "card details alarms"}, h("h2", {}, "Novelty alarms", shown.alarm_count ? h("span", {class: "count"}, count(shown.alarm_count)) : null),
-        h("p", {class: "soft"}, "Images that are unlike the recent ones, before they are learned."), grid(shown.alarms, "No alarm so far.", true)))
+        h("p", {class: "soft"}, "Images that are unlike the recent ones, before they are learned."), grid(shown.alarms, shown.alarms_known ? "No alarm so far." : NOT_KNOWN, true)))
   }
 
   function grid(list, nothing, asAlarm = false) {
@@ -113,7 +114,7 @@ export function render({model}) {
   }
 
   function alarmText(image) {
-    return image.new_cluster > .5 ? `new kind: ${percent(image.new_cluster)}` : `below ${percent(Math.max(image.percentile, .001))}`
+    return image.new_cluster > .5 ? `new kind: ${percent(image.new_cluster)}` : `rarest ${percent(image.percentile)}`
   }
 
   function look(image, words) {
