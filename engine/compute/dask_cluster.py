@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from benthoscope.engine.compute.backends import blas_threads
+from benthoscope.engine.compute.backends import blas_threads, combine_pairwise
 from benthoscope.engine.compute.chunks import RowChunk
 from benthoscope.engine.optional_dependencies import import_optional
 from benthoscope.engine.problems import fail
@@ -14,6 +14,8 @@ from benthoscope.engine.problems import fail
 TRIES = 4  # attempts of a call after workers died; more failures have a systematic cause
 PATIENCE = 60  # seconds to wait for the first worker, for a worker to return, and for idle workers to go on
 CHECK = 10  # seconds between two looks at what the workers do
+MOST_TOGETHER = 16  # chunks of rows in a task, a power of two: tasks of one chunk cost a quarter more CPU
+TASKS_A_WORKER = 4  # at least, so that all workers end at about the same time
 
 
 class Stalled(Exception):
@@ -35,7 +37,7 @@ class DaskCluster:
                 f"no Dask scheduler answers ({error})",
                 "start one with `dask scheduler --port 8786` and give tcp://HOST:8786",
             ) from error
-        self._resident: WeakKeyDictionary[RowChunk, Any] = WeakKeyDictionary()
+        self._resident: WeakKeyDictionary[RowChunk, tuple[int, Any]] = WeakKeyDictionary()  # by the first of a task
         self._await_workers()
 
     @property
@@ -54,11 +56,13 @@ class DaskCluster:
     def map(
         self, chunks: Sequence, function: Callable, *shared: Any, after_each: Callable[[], None] | None = None
     ) -> Generator[Any, None, None]:
-        results = self._persistent(lambda: self._gathered(self._tasks(chunks, function, shared)))
-        for result in results:
-            yield result
-            if after_each:
-                after_each()
+        groups = self._together(chunks)
+        results = self._persistent(lambda: self._gathered(self._tasks(groups, _each, function, None, shared)))
+        for of_group in results:
+            for result in of_group:
+                yield result
+                if after_each:
+                    after_each()
 
     def map_reduce(
         self,
@@ -73,11 +77,12 @@ class DaskCluster:
         return self._persistent(lambda: self._reduced(chunks, function, combine, shared, after_each))
 
     def _reduced(self, chunks, function, combine, shared, after_each):
-        tasks = self._tasks(chunks, function, shared)
+        groups = self._together(chunks)
+        tasks = self._tasks(groups, _combined, function, combine, shared)
         root = _tree(tasks, lambda a, b: self._client.submit(combine, a, b, pure=False))
         try:
             if after_each:
-                self._watched(tasks, after_each)
+                self._watched(tasks, groups, after_each)
             return self._gathered([root])[0]
         except BaseException:
             self._client.cancel(tasks)  # tasks that depend on them are cancelled too
@@ -87,11 +92,12 @@ class DaskCluster:
         self._await(futures)
         return self._client.gather(futures)
 
-    def _watched(self, tasks: list, after_each: Callable[[], None]) -> None:
-        for task in tasks:  # the workers begin them in this order
+    def _watched(self, tasks: list, groups: list[Sequence], after_each: Callable[[], None]) -> None:
+        for task, group in zip(tasks, groups, strict=True):  # the workers begin them in this order
             if not task.done():
                 self._await([task])
-            after_each()
+            for _ in group:
+                after_each()
 
     def _await(self, futures: list) -> None:
         """Wait until all futures have ended. Raises Stalled if the workers do nothing for too long."""
@@ -111,17 +117,33 @@ class DaskCluster:
                 self._client.cancel(futures)
                 raise Stalled(f"the workers were idle for {self.patience:g} s")
 
-    def _tasks(self, chunks: Sequence, function: Callable, shared: tuple) -> list:
-        futures = self._client.scatter(list(shared), broadcast=True, hash=False) if shared else []
-        return [self._client.submit(_alone, function, self._placed(chunk), *futures, pure=False) for chunk in chunks]
+    def _together(self, chunks: Sequence) -> list[Sequence]:
+        """Return the chunks of each task. Chunks of rows take milliseconds each, so a task has several of them: a power
+        of two, so that results are combined in the same order as one by one."""
+        size = 1
+        if isinstance(chunks[0] if len(chunks) else None, RowChunk):
+            while size < MOST_TOGETHER and len(chunks) >= 2 * size * TASKS_A_WORKER * self.workers:
+                size *= 2
+        return [chunks[at : at + size] for at in range(0, len(chunks), size)]
 
-    def _placed(self, chunk: Any) -> Any:
+    def _tasks(
+        self, groups: list[Sequence], apply: Callable, function: Callable, combine: Callable | None, shared: tuple
+    ) -> list:
+        futures = self._client.scatter(list(shared), broadcast=True, hash=False) if shared else []
+        return [
+            self._client.submit(apply, function, combine, self._placed(group), *futures, pure=False) for group in groups
+        ]
+
+    def _placed(self, group: Sequence) -> Any:
         """Send rows to a worker once; they stay there for later calls. A chunk of a file has arrays too, its groups."""
-        if not isinstance(chunk, RowChunk):
-            return chunk
-        if chunk not in self._resident:
-            self._resident[chunk] = self._client.scatter(chunk, hash=False)
-        return self._resident[chunk]
+        first = group[0]
+        if not isinstance(first, RowChunk):
+            return group
+        size, placed = self._resident.get(first, (0, None))
+        if size != len(group):
+            placed = self._client.scatter([group], hash=False)[0]  # a list itself would be sent in parts
+            self._resident[first] = len(group), placed
+        return placed
 
     def _persistent(self, call: Callable[[], Any]) -> Any:
         """Return the call's result. If workers died with data that only they held, or the cluster lost a task, the data
@@ -150,9 +172,14 @@ class DaskCluster:
             ) from error
 
 
-def _alone(function: Callable, *arguments: Any) -> Any:
+def _each(function: Callable, _: None, chunks: Sequence, *shared: Any) -> list:
     with blas_threads(1):
-        return function(*arguments)
+        return [function(chunk, *shared) for chunk in chunks]
+
+
+def _combined(function: Callable, combine: Callable, chunks: Sequence, *shared: Any) -> Any:
+    with blas_threads(1):
+        return combine_pairwise((function(chunk, *shared) for chunk in chunks), combine)
 
 
 def _tree(tasks: list, pair: Callable) -> Any:

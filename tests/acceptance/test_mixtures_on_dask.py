@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from benthoscope.engine.compute import DaskCluster, InOrder
+from benthoscope.engine.compute.backends import combine_pairwise
 from benthoscope.engine.compute.chunks import RowChunk
 from benthoscope.engine.mixtures import GMC, MCM, VDP
 from benthoscope.engine.topics import InfiniteWordTopicModel
@@ -63,6 +64,24 @@ def test_the_chunks_of_a_file_are_sent_once(cluster, tmp_path):
     for _ in range(3):
         assert cluster.map_reduce(chunks, len, operator.add) == 6
     assert Counted.sent == len(chunks)
+
+
+@pytest.mark.parametrize("count", [7, 33, 150])
+def test_results_of_chunks_are_combined_in_the_same_order_as_one_by_one(cluster, count):
+    chunks = [RowChunk(np.zeros((count, 1)), at, at + 1) for at in range(count)]
+    calls = []
+    together = cluster.map_reduce(chunks, start_of, nested, after_each=lambda: calls.append(1))
+    assert together == combine_pairwise(map(start_of, chunks), nested)
+    assert list(cluster.map(chunks, start_of)) == [str(at) for at in range(count)]
+    assert len(calls) == count
+
+
+def start_of(chunk):
+    return str(chunk.start)
+
+
+def nested(left, right):
+    return f"({left} {right})"
 
 
 def test_a_dask_cluster_finds_the_same_objects_and_scenes(cluster, tmp_path):
