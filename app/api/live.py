@@ -107,7 +107,9 @@ class DiveState(BaseModel):
 class LiveImageState(BaseModel):
     image: int
     cluster: int | None = Field(description="Lasting number of the cluster it was assigned to on arrival.")
-    percentile: float | None = Field(description="Share of the recent images with a lower density.")
+    percentile: float | None = Field(
+        description="Share of images that are at least as unusual; null until enough images were learned."
+    )
     novel: bool
     arrived_at: float
     seconds: float = Field(description="From the first sight of the file until its row was stored.")

@@ -421,7 +421,7 @@ live_image = _table(
     _of("image"),
     Column("cluster", Integer),  # lasting number of the cluster; empty before the first round
     Column("probability", Float),
-    Column("percentile", Float),  # share of recent images with a lower density
+    Column("percentile", Float),  # share of images that are at least as unusual; empty until it is known
     Column("new_cluster", Float),  # probability of a cluster that is not yet known
     Column("novel", Boolean, nullable=False, default=False),
     Column("round", Integer),  # the round whose clusters were used
