@@ -208,7 +208,8 @@ class LiveDiveStore:
         oldest first."""
         known = (live_image.c.learned_in > after) & live_image.c.outside.is_not(None)
         query = select(*VECTOR).where(live_image.c.live_dive_id == dive_id, known)
-        return self._vectors(query.order_by(live_image.c.id.desc()).limit(limit))[::-1]
+        newest = live_image.c.learned_in.desc(), live_image.c.id.desc()  # the order of an index: no more rows are read
+        return self._vectors(query.order_by(*newest).limit(limit))[::-1]
 
     def _vectors(self, query: Any) -> list[StoredVector]:
         return [
