@@ -15,7 +15,7 @@ from benthoscope.app.data.figures import FIGURES, GROWING, FigureChoice, figure
 from benthoscope.app.data.plot_images import MOST_MARKS, address_of_marks, columns_of_marks, images_of_marks
 from benthoscope.app.session.cache import ASPECTS, LIVE
 from benthoscope.engine.problems import fail, unknown
-from benthoscope.plots.files import FORMATS, bokeh_item, fingerprint, rendered
+from benthoscope.plots import FORMATS
 
 router = APIRouter(tags=["plots"])
 TYPES = {"svg": "image/svg+xml", "png": "image/png", "html": "text/html", "csv": "text/csv"}
@@ -180,6 +180,8 @@ def _check_format(form: str) -> None:
 
 def _drawing_of(name: str, plot: Any, form: str) -> Drawing:
     """The plot in one format; JSON for BokehJS is compressed, and says which columns identify a mark."""
+    from benthoscope.plots.files import bokeh_item, fingerprint, rendered  # loads HoloViews
+
     if form != BOKEH:
         return Drawing(form, rendered(plot, form))
     columns = ("image",) if name == MEMBERS else columns_of_marks(name)

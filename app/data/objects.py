@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
+import scipy
 
 from benthoscope.app.data.clusters.clustered_images import (
     NONE,
@@ -141,7 +141,7 @@ def _counted(run: Run, features: FeatureSet, atlas: Atlas) -> tuple[np.ndarray, 
 
 def _shares(group: np.ndarray, counts: np.ndarray, groups: int) -> np.ndarray:
     """(groups, K): shares of the objects among the segments of each group."""
-    belongs = csr_array((np.ones(len(group)), (group, np.arange(len(group)))), (groups, len(group)))
+    belongs = scipy.sparse.csr_array((np.ones(len(group)), (group, np.arange(len(group)))), (groups, len(group)))
     total = belongs @ counts.astype(np.float64)
     return total / np.maximum(total.sum(1, keepdims=True), 1)
 

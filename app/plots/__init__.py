@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from benthoscope.plots.runs import width_sweep as width_sweep
     from benthoscope.plots.topics import topics_along as topics_along
 
+FORMATS = ("svg", "png", "html", "csv")  # of files
 _NAMES_OF_MODULE = {
     "crowd": ("crowd_positions", "school", "worker_confusion"),
     "dives": ("group_distances", "mixture_bars", "mixture_heatmap", "prediction", "profile", "track_map"),

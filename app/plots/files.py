@@ -14,6 +14,7 @@ import numpy as np
 from benthoscope.engine.exchange.parsing.csv_output import csv_text
 from benthoscope.engine.optional_dependencies import import_optional
 from benthoscope.engine.problems import fail, unknown
+from benthoscope.plots import FORMATS
 from benthoscope.plots.style import NOT_ON_PAPER, REFERENCE, backends
 
 DOTS_PER_INCH = 200  # of PNG files; enough for print at the width of a column
@@ -25,7 +26,6 @@ PAGE = """<!DOCTYPE html>
 COLUMN = re.compile(r"@(\w+)")  # in a hover
 MODEL = re.compile(r'"(?:root_)?id":"(p\d+)"')  # the number of a model of Bokeh, in JSON without spaces
 FROM_THE_LEFT = ":host(.bk-below) { justify-content: flex-start; }"  # the buttons of the page are at the right
-FORMATS = ("svg", "png", "html", "csv")
 
 
 def save(figure: Any, path: str | Path) -> Path:

@@ -27,7 +27,8 @@ def mount_pages(api: FastAPI, app: AppState, *, threads: int, secret: bytes, lin
     compat.remember_component_files()
     compat.serve_loaded_resources_only()
     keep_order(threads)
-    pn.extension(notifications=False)  # Panel's notifications would keep every session in memory
+    # Panel's notifications would keep every session in memory. Signatures of its classes are for editors and notebooks.
+    pn.extension(notifications=False, apply_signatures=False)
     compat.close_gaps_in_browser()
     compat.leave_out_unused_files()
     pages: dict[str, Any] = {f"/{page.slug}": _opener(page, app) for page in PAGES}
