@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter, Query, Request
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, Response
 
 from benthoscope.app.api.common import FOR_EVER, Integer, State, Text, has_already, not_found
@@ -18,11 +17,9 @@ from benthoscope.app.session.app_state import AppState
 from benthoscope.app.session.cache import FEATURES, IMAGES
 from benthoscope.engine.imaging import BadImage, readable
 from benthoscope.engine.jobs.describe.water_models import compared
-from benthoscope.engine.problems import fail
 from benthoscope.engine.term_path import joined
 from benthoscope.engine.workspace import Image
 from benthoscope.engine.workspace.features import FeatureSet
-from benthoscope.engine.workspace.storage.thumbnails import SIZES
 
 router = APIRouter(tags=["images"])
 AT_MOST = 10_000  # images in one response
@@ -85,47 +82,6 @@ def _known(app: AppState, image_id: int) -> Image:
 def described(image: Image) -> dict[str, Any]:
     """An image as JSON."""
     return {**vars(image), "details": dict(image.details), "mtime_ns": str(image.mtime_ns)}
-
-
-JPEG: dict[int | str, dict[str, Any]] = {200: {"content": {"image/jpeg": {}}}}
-thumbnails_router = APIRouter(tags=["images"])
-
-
-@thumbnails_router.get("/thumbnails/{sha256}/{size}.jpg", responses=JPEG, response_class=Response)
-async def thumbnail(sha256: str, size: Integer, request: Request, app: State) -> Response:
-    """The thumbnail of an image by the SHA-256 of its content; sizes 128, 320 and 1024 (longest edge)."""
-    tag = f'"{sha256}-{size}"'
-    if has_already(request, tag):
-        return Response(status_code=304, headers={"etag": tag, "cache-control": FOR_EVER})
-    # Reading a few kilobytes, usually from the page cache, is faster than switching threads.
-    jpeg = app.workspace.thumbnails.get(sha256, size) or await run_in_threadpool(_made, app, sha256, size)
-    return Response(jpeg, media_type="image/jpeg", headers={"etag": tag, "cache-control": FOR_EVER})
-
-
-@thumbnails_router.get("/thumbnails/image/{image_id}/{size}.jpg", responses=JPEG, response_class=Response)
-async def thumbnail_by_id(image_id: Integer, size: Integer, request: Request, app: State) -> Response:
-    """The thumbnail by image id. It is not cached without a version, because an import may replace the image."""
-    columns = app.columns if app.cache.has("columns") else await run_in_threadpool(lambda: app.columns)
-    sha256 = columns.hash_of(image_id)
-    if sha256 is None:
-        raise not_found("thumbnail", f"there is no image {image_id}")
-    answer = await thumbnail(sha256, size, request, app)
-    if "v" not in request.query_params:  # with the version in the address it cannot change
-        answer.headers["cache-control"] = "private, no-cache"
-    return answer
-
-
-def _made(app: AppState, sha256: str, size: int) -> bytes:
-    """Compute a thumbnail from the original of an image with this content."""
-    if size not in SIZES:
-        raise fail("thumbnail size", f"there is no size '{size}'", f"choose one of {', '.join(map(str, SIZES))}")
-    images = app.workspace.library.with_content(sha256)
-    if not images:
-        raise not_found("thumbnail", f"there is no image with content {sha256[:12]}")
-    try:
-        return app.workspace.thumbnails.obtain(sha256, size, app.workspace.library.locate([images[0].id])[images[0].id])
-    except BadImage as error:
-        raise not_found(error.problem.where, error.problem.what, error.problem.remedy) from error
 
 
 segments_router = APIRouter(tags=["segments"])

@@ -12,7 +12,6 @@ from benthoscope.app.session.app_state import AppState
 from benthoscope.app.session.cache import IMAGES, LABELS
 from benthoscope.engine.labelling.agreement import Conflict, conflicts
 from benthoscope.engine.labelling.audits.sample import audit_of
-from benthoscope.engine.labelling.cover.evidence import CANNOT_TELL
 from benthoscope.engine.labelling.terms import find_term
 from benthoscope.engine.term_path import joined, parted
 from benthoscope.engine.workspace.labels.events import Event, undone_numbers
@@ -228,6 +227,8 @@ def term_colours(app: AppState) -> dict[int, str]:
 
 
 def _term_colours(app: AppState) -> dict[int, str]:
+    from benthoscope.engine.labelling.cover.evidence import CANNOT_TELL  # loads parts of SciPy
+
     terms = sorted(all_terms(app).values(), key=lambda term: term.id)
     own = {term.id: term.colour or colour for term, colour in zip(terms, distinct(len(terms)), strict=True)}
     return own | {CANNOT_TELL: GREY}

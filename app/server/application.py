@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.metadata import version
+from typing import Any
 
 from fastapi import FastAPI
 from starlette.types import ASGIApp
@@ -26,6 +27,7 @@ log = logging.getLogger(__name__)
 
 # Pages and requests import them when they need them; a test keeps them out of the modules that are loaded at the start.
 SLOW_LIBRARIES = (
+    "holoviews.plotting.bokeh",
     "pandas",
     "scipy.cluster.hierarchy",
     "scipy.special",
@@ -55,6 +57,10 @@ class ServerSettings:
 
 class Application(FastAPI):
     """FastAPI with security headers on all responses; a usual middleware would miss errors raised outside of it."""
+
+    def openapi(self) -> dict[str, Any]:
+        rest.include_others(self)
+        return super().openapi()
 
     def build_middleware_stack(self) -> ASGIApp:
         return SecurityHeaders(super().build_middleware_stack(), images_from=origin(self.state.settings.tiles))
@@ -93,6 +99,7 @@ def create_app(workspace: Workspace, settings: ServerSettings | None = None) -> 
     add_failures(api)
     rest.include(api)
     mount_pages(api, state, threads=settings.threads, secret=new_token().encode(), linger=settings.linger)
+    api.add_middleware(rest.RoutesWhenNeeded)
     api.add_middleware(CompressedFiles)
     api.add_middleware(Guard, door=door(settings), cookie=cookie_name(workspace.identity.id))
     return api
@@ -106,6 +113,7 @@ def warm_up(state: AppState) -> None:
         _ = state.columns
         for library in SLOW_LIBRARIES:
             import_module(library)
+        rest.import_others()
         for page in PAGES:
             page.view()
         from benthoscope.app.pages.explore.page import warm

@@ -4,15 +4,31 @@ import subprocess
 import sys
 from pathlib import Path
 
+import httpx
 import pytest
 
+from benthoscope.app import api as rest
 from benthoscope.app.server import application
-from benthoscope.app.server.application import SLOW_LIBRARIES, warm_up
+from benthoscope.app.server.application import SLOW_LIBRARIES, ServerSettings, create_app, warm_up
 from benthoscope.app.session.app_state import AppState
 from benthoscope.engine.workspace import Workspace
+from tests.loops import outcome
 
 ROOT = Path(__file__).parents[3]
-SLOW = ("h5py", "numba", "onnx", "onnxruntime", "pandas", "scipy.stats", "skimage", "sklearn", "umap")
+SLOW = (
+    "h5py",
+    "holoviews",
+    "matplotlib",
+    "numba",
+    "onnx",
+    "onnxruntime",
+    "pandas",
+    "scipy.linalg",
+    "scipy.stats",
+    "skimage",
+    "sklearn",
+    "umap",
+)
 OPEN_HOME = """
 import sys
 from benthoscope.app.pages.shell import framed
@@ -47,5 +63,24 @@ def test_the_warm_up_waits_for_the_first_page(workspace, monkeypatch):
     state = AppState(workspace)
     monkeypatch.setattr(state.page_drawn, "wait", lambda seconds: steps.append(f"waits {seconds} s at most"))
     monkeypatch.setattr(application, "import_module", steps.append)
+    monkeypatch.setattr(rest, "import_others", lambda: steps.append("routes"))
     warm_up(state)
-    assert steps == ["waits 10 s at most", *SLOW_LIBRARIES]
+    assert steps == ["waits 10 s at most", *SLOW_LIBRARIES, "routes"]
+
+
+def test_routes_that_no_page_needs_are_added_with_the_first_request_for_one(workspace):
+    api = create_app(workspace, ServerSettings(token="", run_jobs=False))
+
+    async def answers() -> tuple[list[int], list[bool]]:
+        statuses, has_all = [], []
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(api), base_url="http://localhost") as client:
+            for path in ("/health", "/api/v1/jobs", "/api/v1/jobs"):
+                statuses.append((await client.get(path)).status_code)
+                has_all.append(api.state.has_all_routes)
+        return statuses, has_all
+
+    assert outcome(answers()) == ([200, 200, 200], [False, True, True])
+    count = len(api.routes)
+    assert {"/api/v1/runs", "/thumbnails/segment/{cut}/{image_id}/{number}/{size}.jpg"} < set(api.openapi()["paths"])
+    assert len(api.routes) == count
+    api.state.app.close()
