@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from benthoscope.engine.jobs.context import JobContext
@@ -103,13 +104,13 @@ def run_now(
     job = queue.get(resume) if resume else queue.add(kind, parameters, title=title)
     claim = _claimed_in_turn(queue, job, watch)
     if claim is None:  # a running server took the job
-        return _watched(queue, job.id, lambda: queue.get(job.id).finished, watch)
+        return _watched(queue, job.id, partial(_wait_for_end, queue, job.id), watch)
     context = JobContext(job, queue.folder(job.id))
     run = (workspace, queue, context, claim, PATIENCE)
     thread = threading.Thread(target=_run_claimed, args=run, name=f"job-{job.id}")
     thread.start()
     try:
-        ended = _watched(queue, job.id, lambda: not thread.is_alive(), watch)
+        ended = _watched(queue, job.id, partial(_joined, thread), watch)
     except BaseException:
         context.cancel()
         thread.join()
@@ -152,14 +153,29 @@ def _claimed_in_turn(queue: JobQueue, job: Job, watch: Callable[[Job], None]) ->
         raise
 
 
-def _watched(queue: JobQueue, job_id: int, ended: Callable[[], bool], watch: Callable[[Job], None]) -> Job:
-    pause = threading.Event()
-    while not ended():
+def _watched(queue: JobQueue, job_id: int, ends_within: Callable[[float], bool], watch: Callable[[Job], None]) -> Job:
+    """Watch a job until it ends. `ends_within` waits for the end for so many seconds at most, and returns whether the
+    job has ended."""
+    pause = 0.0
+    while not ends_within(pause):
         watch(queue.get(job_id))
-        pause.wait(WRITE / 2)
+        pause = WRITE / 2
     job = queue.get(job_id)
     watch(job)
     return job
+
+
+def _joined(thread: threading.Thread, seconds: float) -> bool:
+    thread.join(seconds)
+    return not thread.is_alive()
+
+
+def _wait_for_end(queue: JobQueue, job_id: int, seconds: float) -> bool:
+    """Wait for the end of a job of another process."""
+    if queue.get(job_id).finished:
+        return True
+    time.sleep(seconds)
+    return False
 
 
 def _run_claimed(
