@@ -60,7 +60,7 @@ class AppState:
         self.tiles = tiles  # where maps may load tiles from, with {z}, {x} and {y}
         self.jobs = JobWatch(self.queue, self._job_ended, self._jobs_changed)
         self._changes = ChangeWatch(workspace.catalogue, self._changed_elsewhere)
-        self._watcher = Watcher(self._poll)
+        self._watcher = Watcher(self._poll, self.jobs.refresh, self.queue.changes)
         self.cache, self.arrays = Cache(first_version=first_version), ArrayStore()
         self.sent_selections = SentSelections()  # from plots of other pages to Explore
         self.page_drawn = threading.Event()  # set when a browser has drawn the first page of this process

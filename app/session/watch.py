@@ -2,9 +2,11 @@
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Collection, Sequence
 
 from benthoscope.engine.jobs import Job, JobQueue
+from benthoscope.engine.jobs.changes import JobChanges
 from benthoscope.engine.workspace.change_marks import STATEMENTS, Mark, read_marks
 from benthoscope.engine.workspace.database.catalogue import Catalogue
 
@@ -15,11 +17,12 @@ SHOWN = 30  # number of newest jobs in the list
 
 
 class Watcher:
-    """A thread that calls `poll` twice a second with the number of the call, from 1."""
+    """A thread that calls `poll` twice a second with the number of the call, from 1, and `refresh` after each change of
+    a job by this process."""
 
-    def __init__(self, poll: Callable[[int], None]):
-        self._poll = poll
-        self._stop = threading.Event()
+    def __init__(self, poll: Callable[[int], None], refresh: Callable[[], None], changes: JobChanges):
+        self._poll, self._refresh, self._changes = poll, refresh, changes
+        self._stop, self._woken = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="workspace-watch", daemon=True)
 
     def start(self) -> None:
@@ -27,17 +30,26 @@ class Watcher:
 
     def stop(self) -> None:
         self._stop.set()
+        self._woken.set()
         if self._thread.ident:
             self._thread.join()
 
     def _run(self) -> None:
-        number = 0
-        while not self._stop.wait(POLL_INTERVAL):
-            number += 1
-            try:
-                self._poll(number)
-            except Exception:  # for example a lost database connection: try again
-                log.warning("could not read the state of the workspace", exc_info=True)
+        number, due = 0, time.monotonic() + POLL_INTERVAL
+        with self._changes.wake(self._woken):
+            while not self._stop.is_set():
+                self._woken.wait(max(due - time.monotonic(), 0))
+                self._woken.clear()
+                if self._stop.is_set():
+                    return
+                try:
+                    if time.monotonic() < due:
+                        self._refresh()
+                    else:
+                        number, due = number + 1, time.monotonic() + POLL_INTERVAL
+                        self._poll(number)
+                except Exception:  # for example a lost database connection: try again
+                    log.warning("could not read the state of the workspace", exc_info=True)
 
 
 class Listeners:

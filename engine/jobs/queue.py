@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, insert, select, update
 
+from benthoscope.engine.jobs.changes import changes_in
 from benthoscope.engine.jobs.kinds import JobKind, kind_named
 from benthoscope.engine.jobs.parameter_types import check_parameters
 from benthoscope.engine.problems import fail
@@ -76,6 +77,7 @@ class JobQueue:
         self._folder = workspace.folder / "jobs"
         if not workspace.read_only:
             self._folder.mkdir(exist_ok=True)
+        self.changes = changes_in(self._folder)
 
     def add(
         self,
@@ -107,9 +109,9 @@ class JobQueue:
             "heavy": known.heavy,
             "created_at": current_time(),
         }
-        return self.get(
-            self._catalogue.write(lambda connection: inserted_id(connection.execute(insert(job).values(**values))))
-        )
+        number = self._catalogue.write(lambda connection: inserted_id(connection.execute(insert(job).values(**values))))
+        self.changes.announce()
+        return self.get(number)
 
     def check(self, kind: str, parameters: Mapping[str, Any], *, after: Collection[str] = ()) -> JobKind:
         """Return the kind of a job that could be added with these parameters; BadInput if it could only fail.
@@ -151,6 +153,7 @@ class JobQueue:
             connection.execute(update(job).where(running).values(cancel_requested=True))
 
         self._catalogue.write(ask)
+        self.changes.announce()
         if self._is_abandoned(self.get(job_id)):
             self.finish(job_id, "cancelled")
         return self.get(job_id)
@@ -170,6 +173,7 @@ class JobQueue:
             "owner": None,
         }
         self._catalogue.execute(update(job).where(job.c.id == job_id).values(**values))
+        self.changes.announce()
         return self.get(job_id)
 
     def requeue_stopped(self, kind: str, parameters: Mapping[str, Any]) -> Job | None:
@@ -236,6 +240,7 @@ class JobQueue:
     def put_back(self, job_id: int, attempts: int = 0) -> None:
         """Put the job back into the queue, to resume from its checkpoint."""
         self.note(job_id, state="queued", owner=None, attempts=attempts)
+        self.changes.announce()
 
     def note(self, job_id: int, **values: Any) -> None:
         """Store progress. It may be lost in a power cut, because the checkpoint is what counts."""
@@ -247,6 +252,7 @@ class JobQueue:
         ended = update(job).where(job.c.id == job_id)
         columns = {"state": state, "finished_at": moment, "updated_at": moment, "owner": None, **_columns(values)}
         self._catalogue.execute(ended.values(**columns))
+        self.changes.announce()
 
     def cancel_requests(self) -> set[int]:
         query = select(job.c.id).where(job.c.cancel_requested, job.c.state == "running")

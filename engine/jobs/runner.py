@@ -19,7 +19,7 @@ from benthoscope.engine.workspace import Workspace
 from benthoscope.engine.workspace.database.writer import CatalogueError
 from benthoscope.engine.workspace.storage.files import Claim
 
-LOOK = 0.25  # seconds between checks of the queue and of cancellation requests
+LOOK = 0.25  # seconds between checks of the queue, for jobs that another process added
 ORPHANS = 20  # checks between two searches for jobs that lost their process
 PATIENCE = 60.0  # seconds for which a command repeats the last write of its job
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 10.0  # seconds between two attempts at that write
@@ -34,7 +34,8 @@ class JobRunner:
         self._workspace, self._queue = workspace, JobQueue(workspace)
         self._room = {True: 1, False: light}
         self._running: dict[int, tuple[JobContext, threading.Thread]] = {}
-        self._stop = threading.Event()
+        self._ended: set[threading.Thread] = set()  # of jobs; such a thread may still be alive for a moment
+        self._stop, self._woken = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._look_after, name="jobs", daemon=True)
 
     def start(self) -> "JobRunner":
@@ -46,6 +47,7 @@ class JobRunner:
         """Interrupt running jobs and put them back into the queue, to resume from their checkpoint at the next
         start."""
         self._stop.set()
+        self._woken.set()
         if self._thread.ident:
             self._thread.join()
         for context, thread in list(self._running.values()):
@@ -60,15 +62,19 @@ class JobRunner:
 
     def _look_after(self) -> None:
         rounds = 0
-        while not self._stop.wait(LOOK):
-            rounds += 1
-            with contextlib.suppress(BenthoscopeError, OSError):  # a busy or full disk; try again soon
-                if rounds % ORPHANS == 0:
-                    self._queue.requeue_orphans()
-                self._take_up_waiting()
+        with self._queue.changes.wake(self._woken):
+            while not self._stop.is_set():
+                rounds += 1
+                with contextlib.suppress(BenthoscopeError, OSError):  # a busy or full disk; try again soon
+                    if rounds % ORPHANS == 0:
+                        self._queue.requeue_orphans()
+                    self._take_up_waiting()
+                self._woken.wait(LOOK)
+                self._woken.clear()
 
     def _take_up_waiting(self) -> None:
-        self._running = {number: pair for number, pair in self._running.items() if pair[1].is_alive()}
+        for number in [number for number, (_, thread) in self._running.items() if thread in self._ended]:
+            self._ended.discard(self._running.pop(number)[1])
         waiting = [job for job in self._queue.unfinished() if job.state == "queued"]
         for queued in waiting:
             if self._has_room(queued.heavy):
@@ -82,10 +88,16 @@ class JobRunner:
         claim = claimed(self._queue, queued)
         if claim:
             context = JobContext(queued, self._queue.folder(queued.id))
-            run = (self._workspace, self._queue, context, claim)
-            thread = threading.Thread(target=_run_claimed, args=run, name=f"job-{queued.id}", daemon=True)
+            thread = threading.Thread(target=self._run, args=(context, claim), name=f"job-{queued.id}", daemon=True)
             self._running[queued.id] = context, thread
             thread.start()
+
+    def _run(self, context: JobContext, claim: ExitStack) -> None:
+        try:
+            _run_claimed(self._workspace, self._queue, context, claim)
+        finally:
+            self._ended.add(threading.current_thread())
+            self._woken.set()  # there is room for the next job
 
 
 def run_now(
@@ -185,16 +197,17 @@ def _run_claimed(
 
     `patience` is the number of seconds for which a failing last write is repeated; None: until the process closes.
     """
-    with claim:
-        ended = threading.Event()
+    ended, woken = threading.Event(), threading.Event()
+    with claim, queue.changes.wake(woken):
         watcher = threading.Thread(
-            target=_watch, args=(queue, context, ended), name=f"watch-{context.job.id}", daemon=True
+            target=_watch, args=(queue, context, ended, woken), name=f"watch-{context.job.id}", daemon=True
         )
         watcher.start()
         try:
             state, values = _outcome(workspace, context)
         finally:
             ended.set()
+            woken.set()
             watcher.join()
         if _store_outcome(queue, context, state, values, patience) and state == "done":
             context.clear()
@@ -249,10 +262,10 @@ def _outcome(workspace: Workspace, context: JobContext) -> tuple[str, dict[str, 
     return "done", {"result": dict(result or {}), "error": None, "traceback": None}
 
 
-def _watch(queue: JobQueue, context: JobContext, ended: threading.Event) -> None:
+def _watch(queue: JobQueue, context: JobContext, ended: threading.Event, woken: threading.Event) -> None:
     """Store progress and check for cancellation requests, so that the work itself need not."""
     written, logged = 0, ""
-    while not ended.wait(WRITE / 2):
+    while not _waited(ended, woken):
         try:
             if context.job.id in queue.cancel_requests():
                 context.cancel()
@@ -265,6 +278,13 @@ def _watch(queue: JobQueue, context: JobContext, ended: threading.Event) -> None
             if str(error) != logged:
                 logged = str(error)
                 context.log(f"progress could not be stored: {error}")
+
+
+def _waited(ended: threading.Event, woken: threading.Event) -> bool:
+    """Wait for the next look at a running job. Returns whether the job has ended."""
+    woken.wait(WRITE / 2)
+    woken.clear()
+    return ended.is_set()
 
 
 def _cause(error: Exception) -> str:

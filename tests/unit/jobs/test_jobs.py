@@ -9,10 +9,11 @@ from typer.testing import CliRunner
 
 import tests.example_jobs  # noqa: F401  (registers the kinds used here)
 from benthoscope.app.cli import app
-from benthoscope.engine.jobs import JobQueue, JobRunner, kinds, run_now
+from benthoscope.engine.jobs import JobQueue, JobRunner, kinds, run_now, runner
 from benthoscope.engine.jobs.context import JobContext
 from benthoscope.engine.problems import BadInput
 from benthoscope.engine.progress import Progress, StepRate, format_duration, seconds_left
+from benthoscope.engine.workspace import Workspace
 
 
 @pytest.fixture
@@ -218,3 +219,29 @@ def test_a_job_that_is_done_shows_the_whole_bar(workspace, queue):
     assert queue.all()[0].done == 1
     result = CliRunner().invoke(app, ["jobs", "--workspace", str(workspace.folder)])
     assert "100 %" in result.stdout and " 0 %" not in result.stdout
+
+
+def test_changes_wake_all_who_wait_for_the_jobs_of_a_folder(queue, workspace, tmp_path):
+    with Workspace.open(workspace.folder) as same, Workspace.create(tmp_path / "other") as other:
+        ours, others = threading.Event(), threading.Event()
+        with JobQueue(same).changes.wake(ours), JobQueue(other).changes.wake(others):
+            for change in (
+                lambda: queue.add("count", {"steps": 1}),
+                lambda: queue.cancel(1),
+                lambda: queue.retry(1),
+                lambda: queue.finish(1, "failed"),
+            ):
+                ours.clear()
+                change()
+                assert ours.is_set() and not others.is_set()
+        ours.clear()
+        queue.retry(1)
+        assert not ours.is_set()
+
+
+def test_the_room_of_a_job_that_ended_is_used_at_once(workspace, queue, monkeypatch):
+    monkeypatch.setattr(runner, "LOOK", 600.0)
+    with JobRunner(workspace):
+        jobs = [queue.add("count", {"steps": 1}) for _ in range(5)]
+        until(lambda: all(queue.get(job.id).finished for job in jobs))
+    assert [queue.get(job.id).state for job in jobs] == ["done"] * 5
