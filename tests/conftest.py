@@ -12,14 +12,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlalchemy import make_url
 
 from benthoscope.engine.workspace import Workspace
 
 if TYPE_CHECKING:
+    import psycopg
     from sqlalchemy import Connection
 
     from tests.reef_workspace import Reef
 
+MEMORY, ENOUGH_MEMORY = Path("/dev/shm"), 1 << 30  # a file system in memory, and the bytes that it must have free
+TEMPLATE_OF_CATALOGUES = "empty_catalogue"
 BINARIES = ["/usr/lib/postgresql", "/opt/homebrew/opt", "/usr/local/opt"]
 
 
@@ -45,7 +49,9 @@ def postgres() -> Iterator[str]:
     if not initdb or not server:
         pytest.skip("no PostgreSQL binaries on this machine (install the package `postgresql`)")
     pytest.importorskip("psycopg", reason="the extra `postgres` is not installed")
-    with tempfile.TemporaryDirectory(prefix="pg") as name:  # short: a socket's path has at most 107 characters
+    is_in_memory = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ENOUGH_MEMORY
+    # A new database has 300 files. The name is short: a socket's path has at most 107 characters.
+    with tempfile.TemporaryDirectory(prefix="pg", dir=MEMORY if is_in_memory else None) as name:
         folder = Path(name)
         user = _unprivileged(folder)
         subprocess.run(
@@ -56,6 +62,7 @@ def postgres() -> Iterator[str]:
             cwd=folder,
         )
         options = ["-D", folder / "data", "-k", folder, "-c", "listen_addresses=", "-c", "fsync=off"]
+        options += ["-c", "min_wal_size=32MB", "-c", "max_wal_size=64MB"]
         running = subprocess.Popen([server, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, user=user)
         try:
             yield _answering(folder, running)
@@ -110,13 +117,29 @@ def quick_catalogues(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
     empty = tmp_path_factory.mktemp("catalogue") / "catalogue.sqlite"
 
     def copied(address: str | Path) -> catalogue.Catalogue:
-        if not isinstance(address, Path):  # PostgreSQL
-            return catalogue.create_catalogue(address)
+        if not isinstance(address, Path):
+            return copied_in_postgres(address)
         if not empty.exists():
             catalogue.create_catalogue(empty).close()
             merge_log(empty)
         shutil.copyfile(empty, address)
         return catalogue.Catalogue(connections.sqlite_engines(address, create=False))
+
+    def copied_in_postgres(address: str) -> catalogue.Catalogue:
+        """Replace an empty database with a copy of one that has a catalogue."""
+        with connected(address) as connection:
+            query = "SELECT count(*) FROM information_schema.tables WHERE table_schema = 'public'"
+            if connection.execute(query).fetchone() != (0,):
+                return catalogue.create_catalogue(address)
+        name = make_url(address).database
+        with connected(address_of_database(address, "postgres")) as server:
+            query = "SELECT count(*) FROM pg_database WHERE datname = %s"
+            if server.execute(query, [TEMPLATE_OF_CATALOGUES]).fetchone() == (0,):
+                create_database(server, TEMPLATE_OF_CATALOGUES)
+                catalogue.create_catalogue(address_of_database(address, TEMPLATE_OF_CATALOGUES)).close()
+            server.execute(f"DROP DATABASE {name}")
+            create_database(server, name, TEMPLATE_OF_CATALOGUES)
+        return catalogue.Catalogue(connections.postgres_engines(address))
 
     def durable_on_servers(connection: "Connection", durable: bool, dialect: str) -> None:
         if dialect != "sqlite":
@@ -157,15 +180,31 @@ def reef_templates(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], 
     return templates(tmp_path_factory.mktemp("reefs"))
 
 
-@pytest.fixture
-def postgres_database(postgres: str) -> str:
-    """The address of a new, empty database."""
+def connected(address: str) -> "psycopg.Connection":
     import psycopg
 
+    return psycopg.connect(address, autocommit=True)
+
+
+def address_of_database(address: str, name: str) -> str:
+    """The address of another database on the same server."""
+    return make_url(address).set(database=name).render_as_string(hide_password=False)
+
+
+def create_database(connection: "psycopg.Connection", name: str, template: str = "template1") -> None:
+    """Create a database as a copy of the files of another one, which version 15 of PostgreSQL does only on request."""
+    strategy = "STRATEGY FILE_COPY" if connection.info.server_version >= 150_000 else ""
+    connection.execute(f"CREATE DATABASE {name} TEMPLATE {template} {strategy}")
+
+
+@pytest.fixture
+def postgres_database(postgres: str) -> Iterator[str]:
+    """The address of a new, empty database."""
     name = f"w{uuid.uuid4().hex}"
-    with psycopg.connect(postgres.format("postgres"), autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    return postgres.format(name)
+    with connected(postgres.format("postgres")) as server:
+        create_database(server, name)
+        yield postgres.format(name)
+        server.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=[pytest.mark.postgres])])
