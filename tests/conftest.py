@@ -4,10 +4,12 @@ import itertools
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -112,7 +114,7 @@ def quick_catalogues(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
     """
     from benthoscope.engine.workspace import workspace
     from benthoscope.engine.workspace.database import catalogue, connections, writer
-    from benthoscope.engine.workspace.database.catalogue_files import merge_log
+    from benthoscope.engine.workspace.database.catalogue_files import merge_log, sqlite_address
 
     empty = tmp_path_factory.mktemp("catalogue") / "catalogue.sqlite"
 
@@ -145,11 +147,21 @@ def quick_catalogues(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
         if dialect != "sqlite":
             make_durable(connection, durable, dialect)
 
+    def merged(path: Path) -> None:
+        """Merge without waiting for the disk; what is left to do after that is as for users."""
+        address = sqlite_address(path, "rw")
+        with suppress(sqlite3.Error), closing(sqlite3.connect(address, uri=True, timeout=0)) as connection:
+            connection.execute("PRAGMA synchronous = OFF")
+            connection.execute("PRAGMA journal_mode = DELETE")
+        merge_log(path)
+
     pragmas, make_durable = connections._pragmas, connections.make_durable
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(workspace, "create_catalogue", copied)
         patch.setattr(connections, "_pragmas", lambda read_only: [*pragmas(read_only), "synchronous = OFF"])
         patch.setattr(writer, "make_durable", durable_on_servers)
+        patch.setattr(workspace, "merge_log", merged)
+        patch.setattr(os, "fsync", lambda file: None)
         yield
 
 
