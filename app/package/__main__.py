@@ -1,5 +1,7 @@
 """The program `benthoscope`, also `python -m benthoscope`."""
 
+import atexit
+import gc
 import json
 import os
 import sys
@@ -8,6 +10,7 @@ from benthoscope.engine.matrix_kernels import set_kernels
 from benthoscope.engine.optional_dependencies import EXTRAS, missing_dependency
 from benthoscope.engine.problems import Problem
 
+NEW_OBJECTS = 10_000  # between two searches for garbage; with the default of 700 there are many while modules load
 USAGE_ERROR = 2  # exit code, as for every mistake in the input
 COMPUTING = {
     "cluster",
@@ -24,6 +27,8 @@ COMPUTING = {
 
 def main() -> None:
     """Run a command. Where a library of an extra is missing, print how to install it, without a traceback."""
+    gc.set_threshold(NEW_OBJECTS, *gc.get_threshold()[1:])
+    atexit.register(gc.freeze)  # Python would search all objects for garbage at the end: a fifth of a short command
     set_kernels(os.environ, measure=any(command in COMPUTING for command in sys.argv[1:2]))
     try:
         from benthoscope.app import cli
