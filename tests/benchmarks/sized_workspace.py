@@ -20,9 +20,11 @@ CLUSTERS, DIVES, WIDTH, PICTURES = 30, 40, 64, 400
 AT_ONCE = 50_000
 
 
-def make_workspace(folder: Path, images: int, seed: int = 0, pictures: int = PICTURES) -> None:
-    """Create `images` images in 40 dives with 64 features each, and a run of 30 clusters. The images have `pictures`
-    different thumbnails."""
+def make_workspace(
+    folder: Path, images: int, seed: int = 0, pictures: int = PICTURES, *, described: bool = True
+) -> None:
+    """Create `images` images in 40 dives, with 64 features each and a run of 30 clusters if they are `described`. The
+    images have `pictures` different contents with thumbnails."""
     rng = np.random.default_rng(seed)
     with Workspace.create(folder) as workspace:
         content_hashes = _pictures(workspace, rng, pictures)
@@ -33,6 +35,8 @@ def make_workspace(folder: Path, images: int, seed: int = 0, pictures: int = PIC
             workspace.catalogue.write(
                 lambda connection, rows=rows: connection.execute(insert(image), rows), durable=False
             )
+        if not described:
+            return
         ids = workspace.library.columns("id")["id"]
         labels = _described(workspace, ids, dive, rng)
         _run(workspace, ids, labels, dive, np.array(groups), rng)
