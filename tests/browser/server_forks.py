@@ -92,14 +92,16 @@ def main(channel: socket.socket) -> int:
         import_module(name)
     import panel as pn
 
+    from benthoscope.app.api import import_others
     from benthoscope.app.pages.registry import PAGES
     from benthoscope.app.server.application import SLOW_LIBRARIES
 
     for library in SLOW_LIBRARIES:
         import_module(library)
+    import_others()
     for page in PAGES:
         page.view()
-    pn.extension(notifications=False)  # as every server does; the first time takes longest
+    pn.extension(notifications=False, apply_signatures=False)  # as every server does; the first time takes longest
     gc.collect()
     gc.freeze()  # the servers then share these objects: none walks through them to look for garbage
     assert threading.active_count() == 1, "a fork of a process with threads may wait for ever"
