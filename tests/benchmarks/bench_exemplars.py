@@ -33,6 +33,7 @@ from tests.benchmarks.measure import Cost, Table, measure
 from tests.robot_arm import JOINTS, hand_distances
 
 ROWS, WIDTH, K = 10_000, 128, 100
+TURNS = 5
 APRICOT = """
 import json, resource, sys, time
 import numpy as np
@@ -68,19 +69,30 @@ def coverage(X: np.ndarray, items: np.ndarray) -> float:
 
 def _side_by_side() -> Table:
     X = rows()
-    lazy, cost = measure(lambda: np.array(lazy_greedy(_loss(X), K).chosen))
-    best, notes, lines = coverage(X, lazy), [], [("lazy greedy", lazy, cost)]
-    lines.append(("plain heap", *measure(lambda: _plain_heap(X))))
+    lines = _in_turns(
+        {
+            "lazy greedy": lambda: np.array(lazy_greedy(_loss(X), K).chosen),
+            "plain heap": lambda: _plain_heap(X),
+        }
+    )
+    best, notes = coverage(X, lines[0][1]), [f"Lazy greedy and plain heap: median of {TURNS} in turns."]
     lines += [(name, *measure(select)) for name, select in _own_algorithms(X)]
     for optimizer in ("lazy", "two-stage", "stochastic"):
         answer = _apricot(X, optimizer)
         if isinstance(answer, str):
-            notes = [f"apricot-select left out: {answer}"]
+            notes[1:] = [f"apricot-select left out: {answer}"]
         else:
             lines.append((f"apricot {optimizer}", np.array(answer["items"]), Cost(answer["cpu"], 0, answer["peak"])))
     shown = [[name, coverage(X, items), coverage(X, items) / best, cost.cpu] for name, items, cost in lines]
     columns = ["method", "objective", "share of lazy greedy", "CPU s"]
     return Table(f"{K} exemplars of {ROWS:,} x {WIDTH}, facility location by cosine", columns, shown, notes)
+
+
+def _in_turns(methods: dict[str, Callable[[], np.ndarray]]) -> list[tuple[str, np.ndarray, Cost]]:
+    """Return the choice and the median cost of each method. The first turn also pays for memory that the system gives
+    to the process."""
+    turns = [{name: measure(select) for name, select in methods.items()} for _ in range(TURNS)]
+    return [(name, *sorted((turn[name] for turn in turns), key=lambda run: run[1].cpu)[TURNS // 2]) for name in methods]
 
 
 def _own_algorithms(X: np.ndarray) -> Iterator[tuple[str, Callable[[], np.ndarray]]]:
