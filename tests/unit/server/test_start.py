@@ -6,6 +6,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from fastapi import FastAPI
 
 from benthoscope.app import api as rest
 from benthoscope.app.server import application
@@ -84,3 +85,14 @@ def test_routes_that_no_page_needs_are_added_with_the_first_request_for_one(work
     assert {"/api/v1/runs", "/thumbnails/segment/{cut}/{image_id}/{number}/{size}.jpg"} < set(api.openapi()["paths"])
     assert len(api.routes) == count
     api.state.app.close()
+
+
+def test_the_address_says_which_routes_are_added_later():
+    api = FastAPI()
+    rest.include(api)
+    early = set(api.openapi()["paths"])
+    rest.include_others(api)
+    api.openapi_schema = None
+    late = set(api.openapi()["paths"]) - early
+    assert len(late) > 80 and all(path.startswith(rest.AFTERWARDS) for path in late)
+    assert not any(path.startswith(rest.AFTERWARDS) for path in early)
