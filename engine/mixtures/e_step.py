@@ -20,6 +20,9 @@ ROWS_A_RUN = 64  # from this mean length of runs of rows of one group, weights a
 FEW_CLUSTERS, MANY_COLUMNS, PRODUCT_ROWS = 20, 40, 1024
 # With numbers of 64 bits, they are 5 times faster for 2 clusters in 256 columns, and as fast for 20.
 MANY_WIDE_COLUMNS = 256
+# Products are up to 2.5 times faster if the number of clusters is a multiple of 4, and sums with `features` first: always
+# with 32 bits, and up to 40 clusters with 64 bits.
+LANES, FEW_WIDE_ROWS = 4, 40
 ROWS = (64, 8192)  # smallest and largest number of rows in a block
 
 
@@ -41,6 +44,7 @@ def statistics(chunk, scorer: Scorer) -> Statistics:
         for features_, groups_, run_clusters in _runs(features, groups, scorer):
             resp, log_norm = _e_step(features_, groups_, scorer, run_clusters)
             total.add(features_, groups_, resp, log_norm, run_clusters)
+            total.pairs += len(groups_) * (len(scorer.coefficients) if run_clusters is None else len(run_clusters))
     return total.statistics()
 
 
@@ -106,7 +110,7 @@ def evidence(chunk, scorer: Scorer) -> np.ndarray:
     total = np.zeros((chunk.n_groups, len(scorer.log_weights)))
     weights = np.exp(scorer.log_weights)
     for features, groups in _blocks(chunk, scorer.clusters, len(scorer.coefficients)):
-        log_joint = _product(scorer.coefficients, features)
+        log_joint = _product(scorer.coefficients, features)[: len(scorer.coefficients)]
         top = log_joint.max(0)
         mixed = weights @ np.exp(log_joint - top)
         add_by_group(total, groups, np.log(np.maximum(mixed, np.finfo(float).tiny)) + top)
@@ -144,11 +148,11 @@ class _Sum:
         self.log_norm, self.pairs, self.first = 0.0, 0, chunk.first
 
     def add(self, features, groups, resp, log_norm, clusters) -> None:
-        self.pairs += resp.size
+        """Add the sums of a block. Rows of `resp` beyond the clusters are left out."""
         self.log_norm += float(log_norm.sum(dtype=np.float64))
         if clusters is None:
             shares = resp[: len(self.moments)]
-            self.moments += shares @ features.T
+            self.moments += _moments(resp, features)[: len(self.moments)]
             add_by_group(self.counts, groups, shares)
         else:
             self.moments[clusters] += resp @ features.T
@@ -203,18 +207,30 @@ def _runs(features, groups, scorer: Scorer) -> Iterator[tuple[np.ndarray, np.nda
 
 def _e_step(features, groups, scorer: Scorer, clusters) -> tuple[np.ndarray, np.ndarray]:
     """Return the responsibilities (K, n), for the remaining clusters if some are left out, and the log normalisers
-    (n,)."""
+    (n,). Rows of zeros may follow the responsibilities (see `_product`)."""
     if clusters is None:
         resp = _product(scorer.coefficients, features)
-        _add_of_rows(resp, scorer.log_weights, groups)
-    else:
-        resp = _product(scorer.coefficients[clusters], features)
-        resp += scorer.log_weights[groups[0], clusters][:, None]
+        _, log_norm = _normalised(_with_weights(resp[: len(scorer.coefficients)], scorer.log_weights, groups))
+        return resp, log_norm
+    resp = scorer.coefficients[clusters].astype(features.dtype, copy=False) @ features
+    resp += scorer.log_weights[groups[0], clusters][:, None]
     return _normalised(resp)
 
 
-def _product(coefficients: np.ndarray, features: np.ndarray) -> np.ndarray:
-    return coefficients.astype(features.dtype, copy=False) @ features
+def _product(coefficients: np.ndarray, features: Any) -> np.ndarray:
+    """Return coefficients @ features, and rows of zeros up to a multiple of LANES rows."""
+    coefficients = coefficients.astype(features.dtype, copy=False)
+    missing = -len(coefficients) % LANES
+    if missing and isinstance(features, np.ndarray):
+        coefficients = np.vstack([coefficients, np.zeros((missing, coefficients.shape[1]), coefficients.dtype)])
+    return coefficients @ features
+
+
+def _moments(resp: np.ndarray, features: Any) -> np.ndarray:
+    """Return resp @ features.T, multiplied in the order that is faster."""
+    if isinstance(features, np.ndarray) and (resp.dtype == np.float32 or len(resp) <= FEW_WIDE_ROWS):
+        return (features @ resp.T).T
+    return resp @ features.T
 
 
 def _normalised(log_joint: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -230,8 +246,8 @@ def _normalised(log_joint: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _parted(features, groups, halves: Scorer, owned: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Divide the responsibilities `owned` (P, n) between two halves of each cluster (2 P, n). Also returns the added
     entropy (P,)."""
-    log_joint = _product(halves.coefficients, features)
-    _add_of_rows(log_joint, halves.log_weights, groups)
+    log_joint = _product(halves.coefficients, features)[: len(halves.coefficients)]
+    _with_weights(log_joint, halves.log_weights, groups)
     margin = log_joint[0::2] - log_joint[1::2]
     first = 1 / (1 + np.exp(np.clip(-margin, -80, 80)))
     shares = np.empty_like(log_joint)
@@ -244,18 +260,19 @@ def _binary_entropy(share: np.ndarray) -> np.ndarray:
     return -share * np.log(np.maximum(share, tiny)) - (1 - share) * np.log(np.maximum(1 - share, tiny))
 
 
-def _add_of_rows(log_joint: np.ndarray, log_weights: np.ndarray, groups: np.ndarray) -> None:
-    """Add to log_joint (K, n) the log weights (J, K) of the group of each row."""
+def _with_weights(log_joint: np.ndarray, log_weights: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """Add to log_joint (K, n) in place the log weights (J, K) of the group of each row, and return it."""
     of_groups = log_weights.astype(log_joint.dtype, copy=False).T
     if len(log_weights) == 1:
         log_joint += of_groups
-        return
+        return log_joint
     starts = _run_starts(groups)
     if len(groups) < ROWS_A_RUN * len(starts):
         log_joint += np.take(of_groups, groups, axis=1)
-        return
+        return log_joint
     for first, last in zip(starts, [*starts[1:], len(groups)], strict=True):
         log_joint[:, first:last] += of_groups[:, groups[first], None]
+    return log_joint
 
 
 def add_by_group(counts: np.ndarray, groups: np.ndarray, resp: np.ndarray) -> None:
@@ -280,9 +297,8 @@ def _scored(chunk, scorer: Scorer) -> Iterator[tuple[slice | np.ndarray, np.ndar
     scorer = _local(chunk, scorer)
     start, dense = 0, _masked(scorer)
     for features, groups in _blocks(chunk, scorer.clusters, len(scorer.coefficients)):
-        log_joint = _product(scorer.coefficients, features)
-        _add_of_rows(log_joint, dense, groups)
-        resp, log_norm = _normalised(log_joint)
+        log_joint = _product(scorer.coefficients, features)[: len(scorer.coefficients)]
+        resp, log_norm = _normalised(_with_weights(log_joint, dense, groups))
         yield slice(start, start + len(groups)), resp, log_norm
         start += len(groups)
 
