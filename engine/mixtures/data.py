@@ -141,14 +141,19 @@ class Observations:
 
     def overlap(self, scorer: Scorer) -> Overlap:
         """Return how much the clusters share their rows."""
-        return self._sum(sweep.overlap, scorer)
+        return self.sharing(scorer, np.zeros(0, int), 1.0)[0]
 
-    def sharers(self, scorer: Scorer, clusters: np.ndarray, least: float) -> list[np.ndarray]:
-        """Return, for each of these clusters, the rows for which it has more than `least` responsibility."""
-        of_chunks = list(self.map(sweep.sharers, scorer, clusters, least))
-        rows, at = (np.concatenate(values) for values in zip(*of_chunks, strict=True))
+    def sharing(
+        self, scorer: Scorer, clusters: np.ndarray, least: float
+    ) -> tuple[Overlap, np.ndarray, list[np.ndarray]]:
+        """Return how much the clusters share their rows, the most likely cluster of each row, and for each of
+        `clusters` the rows for which it has more than `least` responsibility. All come from one pass."""
+        of_chunks = list(self.map(sweep.sharing, scorer, clusters, least))
+        overlap = reduce(operator.add, (part.overlap for part in of_chunks))
+        rows, at = (np.concatenate([getattr(part, name) for part in of_chunks]) for name in ("rows", "positions"))
         order = np.argsort(at, kind="stable")
-        return np.split(rows[order], np.bincount(at, minlength=len(clusters)).cumsum()[:-1])
+        of_clusters = np.split(rows[order], np.bincount(at, minlength=len(clusters)).cumsum()[:-1])
+        return overlap, np.concatenate([part.labels for part in of_chunks]), of_clusters
 
     def log_norms(self, scorer: Scorer) -> np.ndarray:
         return np.concatenate(list(self.map(sweep.log_norms, scorer)))

@@ -68,26 +68,30 @@ def nearest(chunk, scorer: Scorer) -> tuple[np.ndarray, np.ndarray]:
     return labels, sure
 
 
-def overlap(chunk, scorer: Scorer) -> Overlap:
-    """Return how much the clusters share their rows."""
+@dataclass(frozen=True)
+class Sharing:
+    """How much the clusters share the rows of a chunk, the most likely cluster of each row, and for some clusters the
+    rows that they own at least in part."""
+
+    overlap: Overlap
+    labels: np.ndarray  # (n,)
+    rows: np.ndarray  # numbers of the rows, each as often as it has owners among these clusters
+    positions: np.ndarray  # of the owner of each of these rows among these clusters
+
+
+def sharing(chunk, scorer: Scorer, clusters: np.ndarray, least: float) -> Sharing:
+    """Return how the rows are shared, and all rows of which one of `clusters` owns more than `least`."""
     from benthoscope.engine.mixtures.overlap_kernel import add_overlap  # loads numba
 
     K = scorer.n_clusters
     total = Overlap(np.zeros((K, K)), np.zeros((K, K)))
-    for _, resp, _ in _scored(chunk, scorer):
-        add_overlap(np.ascontiguousarray(resp[:K].T), total.shared, total.entropy_lost)
-    return total
-
-
-def sharers(chunk, scorer: Scorer, clusters: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the row numbers and the positions in `clusters` of all their responsibilities above `least`."""
-    rows, positions, start = [], [], chunk.start
-    for _, resp, _ in _scored(chunk, scorer):
-        at, of_rows = np.nonzero(resp[clusters] > least)
-        rows.append(start + of_rows)
-        positions.append(at)
-        start += resp.shape[1]
-    return np.concatenate(rows), np.concatenate(positions)
+    labels, rows, positions = np.empty(len(chunk), np.int32), [], []
+    for at, resp, _ in _scored(chunk, scorer):
+        add_overlap(np.ascontiguousarray(resp[:K].T), total.shared, total.entropy_lost, labels[at])
+        owners, of_rows = np.nonzero(resp[clusters] > least)
+        rows.append(chunk.start + at.start + of_rows)
+        positions.append(owners)
+    return Sharing(total, labels, np.concatenate(rows), np.concatenate(positions))
 
 
 def responsibilities(chunk, scorer: Scorer) -> np.ndarray:
@@ -292,7 +296,7 @@ def _run_starts(groups: np.ndarray) -> np.ndarray:
     return np.concatenate([[0], np.flatnonzero(groups[1:] != groups[:-1]) + 1])
 
 
-def _scored(chunk, scorer: Scorer) -> Iterator[tuple[slice | np.ndarray, np.ndarray, np.ndarray]]:
+def _scored(chunk, scorer: Scorer) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
     """Yield the responsibilities (K, n), the log normalisers and the row numbers in the chunk, block by block."""
     scorer = _local(chunk, scorer)
     start, dense = 0, _masked(scorer)

@@ -7,13 +7,17 @@ OWNED = 1e-6  # smaller responsibilities are left out; they change the price of 
 
 
 @numba.njit(cache=True, nogil=True)
-def add_overlap(resp, shared, entropy_lost):
-    """Add the sums over rows of resp (n, K). Each row is owned by few clusters, so a loop is faster than products."""
+def add_overlap(resp, shared, entropy_lost, labels):
+    """Add the sums over rows of resp (n, K), and set the most likely cluster of each row (n,). Each row is owned by few
+    clusters, so a loop is faster than products."""
     n, K = resp.shape
     owners, shares, terms = np.empty(K, np.int64), np.empty(K), np.empty(K)
     for i in range(n):
-        count = 0
+        count, largest = 0, resp[i, 0]
+        labels[i] = 0
         for k in range(K):
+            if resp[i, k] > largest:
+                largest, labels[i] = resp[i, k], k
             if resp[i, k] > OWNED:
                 share = float(resp[i, k])
                 owners[count], shares[count], terms[count] = k, share, share * np.log(share)

@@ -7,12 +7,17 @@ import numpy as np
 
 from benthoscope.engine.mixtures.data import Observations
 from benthoscope.engine.mixtures.inference import Fit, StoppingRule, carried, converge, step
-from benthoscope.engine.mixtures.model import Statistics
+from benthoscope.engine.mixtures.model import Scorer, Statistics
 from benthoscope.engine.mixtures.search.greedy import Task
 
 WORST = 0.02  # fraction of the rows that form the new cluster: those with the lowest density
 TRIED_ON = 10_000  # a proposal is tested on this many rows before all rows
 GROWN = StoppingRule(tol=1e-4, max_iter=3)
+ALONE = 3  # iterations of the new cluster alone, before all clusters are iterated
+FEWEST_ALONE = 2  # rows
+# Nats per statistic of a cluster by which the new cluster alone may lower the bound at first. Measured are -3.1 to -6.6
+# if all rows fit, and 3.6 with 1 % of noise.
+LOSS = 1.0
 STAGES = 7  # of GROWN; after each, a cluster that seems to fall short is given up
 
 
@@ -21,9 +26,14 @@ def born(task: Task, fit: Fit) -> Fit | None:
     not rise."""
     few = len(task.data) <= TRIED_ON
     sample_task = task if few else task.on_sample(TRIED_ON)
+    if not task.may_grow(fit):
+        return None
     before = fit if few else carried(sample_task.model, sample_task.data, fit.parameters)
-    start = _with_worst(sample_task.data, before)
-    if not task.may_grow(fit) or start is None:
+    density = sample_task.data.log_norms(before.scorer)
+    if not few and not _may_pay(sample_task, density):
+        return None
+    start = _with_worst(sample_task.data, before, density)
+    if start is None:
         return None
     grown = _grown(sample_task, before, start, few)
     if grown is None:
@@ -50,9 +60,27 @@ def _grown(task: Task, before: Fit, start: Statistics, settled: bool) -> Fit | N
     return grown if grown is not None and task.gains(same, grown) else None
 
 
-def _with_worst(data: Observations, fit: Fit) -> Statistics | None:
+def _may_pay(task: Task, density: np.ndarray) -> bool:
+    """Return whether a new cluster for the rows of lowest density (n,) raises the bound on a sample, or lowers it by
+    little, if the other clusters stay the same."""
+    prior, few_nats = task.model.clusters, LOSS * task.model.clusters.n_statistics
+    owned = (density < np.quantile(density, WORST)).astype(float)
+    for iteration in range(ALONE):
+        share = owned.mean()
+        new = prior.posterior(task.data.statistics_of(prior, owned[:, None]).moments)
+        own = task.data.log_norms(Scorer(prior, new.coefficients(), np.zeros((1, 1)))) + np.log(share)
+        margin = own - density - np.log1p(-share)
+        raised = np.log1p(-share) + np.logaddexp(0.0, margin)
+        if float(raised.sum() - new.kl(prior).sum()) > (0.0 if iteration else -few_nats):
+            return True
+        owned = 1 / (1 + np.exp(-np.clip(margin, -80, 80)))
+        if owned.sum() < FEWEST_ALONE:
+            break
+    return False
+
+
+def _with_worst(data: Observations, fit: Fit, density: np.ndarray) -> Statistics | None:
     """Return the statistics after the rows of lowest density moved to a new cluster."""
-    density = data.log_norms(fit.scorer)
     worst = np.flatnonzero(density < np.quantile(density, WORST))
     if len(worst) < fit.scorer.clusters.n_features:
         return None

@@ -12,7 +12,15 @@ import numpy as np
 
 from benthoscope.engine.mixtures.data import Observations
 from benthoscope.engine.mixtures.fit_monitor import Course, State
-from benthoscope.engine.mixtures.inference import Fit, StoppingRule, first_statistics, settle, step
+from benthoscope.engine.mixtures.inference import (
+    Fit,
+    StoppingRule,
+    converge,
+    converge_with_jumps,
+    first_statistics,
+    settle,
+    step,
+)
 from benthoscope.engine.mixtures.model import Model, Statistics
 from benthoscope.engine.mixtures.search.splits import TOO_SMALL, Members, augmented, halve
 
@@ -32,6 +40,7 @@ class Task:
     max_clusters: int | None = None
     # nats per row by which a split, merge or birth must raise the bound; None: rule.tol
     least_gain: float | None = None
+    jumps: bool = False  # whether slow iterations are skipped
 
     @property
     def threshold(self) -> float:
@@ -44,7 +53,15 @@ class Task:
     def settle(self, start: "Start") -> tuple[Fit, np.ndarray]:
         """Save the starting point, then converge from it. Also returns the numbers of the remaining clusters."""
         self.course.save(rng=self.rng.bit_generator.state, **start.state())
-        return settle(self.model, self.data, start.statistics, self.rule, self.course, start.bound)
+        return self._settled(start.statistics, start.bound)
+
+    def converged(self, statistics: Statistics) -> Fit:
+        """Converge from the statistics without saving them. A resumed fit repeats these iterations."""
+        return self._settled(statistics, None)[0]
+
+    def _settled(self, statistics: Statistics, bound: float | None) -> tuple[Fit, np.ndarray]:
+        method = converge_with_jumps if self.jumps and not self.model.cutoff else converge
+        return settle(self.model, self.data, statistics, self.rule, self.course, bound, method)
 
     def settle_change(self, start: "Start") -> tuple[Fit, np.ndarray, bool]:
         """Converge as `settle` does. If the changed fit ends no higher than the fit before the change, because a new
@@ -68,9 +85,12 @@ class Task:
     def gains(self, fit: Fit, candidate: Fit | None) -> bool:
         """Return whether the candidate, one iteration after a change, has a higher bound than the unchanged fit after
         one iteration."""
-        if candidate is None or candidate.bound - fit.bound <= self.threshold:
+        gain = -np.inf if candidate is None else candidate.bound - fit.bound
+        if candidate is None or gain <= self.threshold:
             return False
         if self.least_gain is None or self.least_gain >= self.rule.tol:
+            return True
+        if gain > self.threshold + self.rule.threshold(len(self.data)):  # more than an iteration of the converged fit
             return True
         unchanged = step(self.model, self.data, fit.statistics, fit.parameters)  # the fit has not fully converged
         return candidate.bound - unchanged.bound > self.threshold

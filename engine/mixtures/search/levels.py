@@ -16,15 +16,19 @@ from benthoscope.engine.mixtures.inference import Fit, carried, step
 from benthoscope.engine.mixtures.search.births import born
 from benthoscope.engine.mixtures.search.greedy import Start, Strategy, Task, Trial, no_search, one_cluster
 from benthoscope.engine.mixtures.search.joins import best_joins, merged
-from benthoscope.engine.mixtures.search.local_splits import split_locally
+from benthoscope.engine.mixtures.search.local_splits import split_into_parts
 from benthoscope.engine.mixtures.search.overcomplete import overcomplete_on_samples
 from benthoscope.engine.mixtures.search.pruning import SharedRows, reduced
 from benthoscope.engine.mixtures.search.split_merge import join, split_all
 
 GROWTH = 8  # ratio of the rows of two successive levels
-SPLIT = 2  # added to the tally of each cluster if some were split since all were tried; saved for a resumed fit
+SPLIT = 2  # added to the tally of each cluster that owns other rows since others were split; saved for a resumed fit
+FEW_JOINS = 0.1  # fraction of the clusters
+OTHER_ROWS = 0.02  # fraction of the rows of a cluster by which their number must change for another try to split it
 ROUNDS = 10  # maximum number of split rounds on one level
 SEARCHING = 1e-4  # smallest gain, in nats per row, that counts while searching
+SINGLE = 1e-6  # the same for the last iterations in single precision
+AGAIN = 3e-4  # if converging raises the bound by more, splits and merges are tried again
 FEW = 20_000  # up to this many rows, all searches run on all rows, and splits and merges are tried again at the end
 Finish = Callable[[Task, Fit], Fit]
 BEST = "best_"  # prefix of the checkpoint entries for the best search so far
@@ -78,8 +82,8 @@ def _converged(
     stage = int(resumed["level"]) if resumed else level
     if stage == level:
         level_task = _on_level(task, level, len(task.data), resumed)
-        fit = finish(level_task, level_task.settle(start)[0])
-        if not few and start.bound is not None and fit.bound - start.bound <= SEARCHING * len(task.data):
+        fit = finish(level_task, _settled(strategy, level_task, start, few))
+        if not few and start.bound is not None and fit.bound - start.bound <= AGAIN * len(task.data):
             return fit
         start, resumed = Start.after(fit), None
     if stage <= level + 1:
@@ -92,7 +96,16 @@ def _converged(
             return fit
         start, resumed = Start.after(fit), None
     level_task = _on_level(task, level + 2, len(task.data), resumed)
-    return finish(level_task, level_task.settle(start)[0])
+    return finish(level_task, _settled(strategy, level_task, start, few))
+
+
+def _settled(strategy: Strategy, task: Task, start: Start, few: bool) -> Fit:
+    """Converge by the final rule. The first iterations on many rows use single precision."""
+    if not strategy.grows or few:
+        return task.settle(start)[0]
+    task = replace(task, jumps=True)
+    rough = replace(task, data=task.data.in_single_precision(), rule=replace(task.rule, tol=max(task.rule.tol, SINGLE)))
+    return task.converged(rough.settle(start)[0].statistics)
 
 
 def _given_start(fit: Fit | None, resumed: State | None) -> Start:
@@ -156,11 +169,13 @@ def _carried(task: Task, fit: Fit, merges: bool) -> Start:
     first = carried(task.model, task.data, fit.parameters)
     task.course.iterated(first, len(task.data))
     for _ in range(ROUNDS if merges else 0):
-        pairs = best_joins(task.model, first.statistics, SharedRows.of(task, first).overlap)
+        pairs, before = best_joins(task.model, first.statistics, SharedRows.of(task, first).overlap), first.n_clusters
         if not len(pairs):
             break
         first = step(task.model, task.data, merged(first.statistics, pairs))
         task.course.iterated(first, len(task.data))
+        if len(pairs) < FEW_JOINS * before:  # the search on these rows tries more
+            break
     return Start.after(first)
 
 
@@ -177,36 +192,64 @@ def improved(task: Task, start: Start | None = None) -> Fit:
 def mended_and_improved(task: Task, start: Start | None = None) -> Fit:
     """Converge from the posterior of the previous level, then split clusters locally, merge and delete them, and add
     one for rows that fit none, until the bound stops rising."""
-    start = start or one_cluster(task)
-    fit, remaining, gained = task.settle_change(start)
-    tally = start.tallies()
-    tried, was_split = tally[remaining] % SPLIT == 1, bool((tally >= SPLIT).any())
+    task, start = replace(task, jumps=True), start or one_cluster(task)
     for _ in range(ROUNDS):
-        changed = _changed(task, fit, tried) if gained else None
-        if changed is None and was_split:  # clusters that did not gain before may gain beside the new ones
-            tried, was_split = np.zeros(fit.n_clusters, bool), False
-            changed = _changed(task, fit, tried)
+        fit, remaining, gained = task.settle_change(start)
+        before = None if start.before is None else start.before.bound
+        if not gained or (before is not None and task.rule.settled(before, fit.bound, len(task.data))):
+            return fit
+        tried, differs = _after_splits(start, fit, remaining)
+        changed = _changed(task, fit, tried, differs)
+        if changed is None and differs.any():  # clusters that did not gain before may gain beside the new ones
+            changed = _split(task, fit, ~differs, differs, None)
         if changed is None:
-            break
-        (better, tried), before, count = changed, fit.bound, fit.n_clusters
-        was_split |= better.n_clusters > count
-        fit, remaining, gained = task.settle_change(Start.after(better, tried + SPLIT * was_split, changed=fit))
-        tried = tried[remaining] if gained else np.ones(fit.n_clusters, bool)
-        if task.rule.settled(before, fit.bound, len(task.data)):
-            break
-    return fit
+            return fit
+        start = changed
+    return task.settle_change(start)[0]
 
 
-def _changed(task: Task, fit: Fit, tried: np.ndarray) -> tuple[Fit, np.ndarray] | None:
-    changed = split_locally(task, fit, tried)
+def _after_splits(start: Start, fit: Fit, remaining: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return which clusters of the fit that was reached from this start were tried to split, and which own other rows
+    since others were split. `remaining` are their numbers at the start."""
+    tally = start.tallies()[remaining]
+    differs = tally >= SPLIT
+    if differs.any():
+        differs |= _own_other_rows(start.statistics.owned[remaining], fit.statistics.owned)
+    return tally % SPLIT == 1, differs
+
+
+def _own_other_rows(before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    return np.abs(after - before) > OTHER_ROWS * np.maximum(after, before)
+
+
+def _changed(task: Task, fit: Fit, tried: np.ndarray, differs: np.ndarray) -> Start | None:
+    """Return a start with more clusters, or with fewer ones, if its bound is higher."""
+    shared = SharedRows.of(task, fit)
+    changed = _split(task, fit, tried, differs, shared.labels)
     if changed is not None:
         return changed
-    start = reduced(task, SharedRows.of(task, fit))
-    better = None if start is None else step(task.model, task.data, start)
+    fewer = reduced(task, shared, at_once=True)
+    better = None if fewer is None else step(task.model, task.data, fewer)
     if better is not None and task.gains(fit, better):
-        return better, np.ones(better.n_clusters, bool)
+        return Start.after(better, np.full(better.n_clusters, 1 + SPLIT * differs.any()), changed=fit)
     better = born(task, fit)
-    return None if better is None else (better, np.append(np.ones(fit.n_clusters, bool), False))
+    if better is None:
+        return None
+    differs = differs | _own_other_rows(fit.statistics.owned, better.statistics.owned[:-1])
+    return Start.after(better, np.append(1 + SPLIT * differs, SPLIT), changed=fit)
+
+
+def _split(task: Task, fit: Fit, tried: np.ndarray, differs: np.ndarray, labels: np.ndarray | None) -> Start | None:
+    """Return a start in which clusters that were not `tried` are split, if its bound is higher. `differs` are clusters
+    that own other rows since the last splits."""
+    parted = split_into_parts(task, fit, tried, labels)
+    if parted is None:
+        return None
+    better, others = parted
+    owned = better.statistics.owned
+    differs = differs[others] | _own_other_rows(fit.statistics.owned[others], owned[: len(others)])
+    parts = np.full(better.n_clusters - len(others), SPLIT)
+    return Start.after(better, np.concatenate([1 + SPLIT * differs, parts]), changed=fit)
 
 
 def _while_better(task: Task, start: Start | None, change: Callable[[Fit], Fit | None]) -> Fit:

@@ -81,15 +81,25 @@ def _fitted_batches(task: Task, rows: dict[int, np.ndarray]) -> "Iterator[_Cells
         yield cells
 
 
-def split_locally(task: Task, fit: Fit, tried: np.ndarray) -> tuple[Fit, np.ndarray] | None:
+def split_locally(
+    task: Task, fit: Fit, tried: np.ndarray, labels: np.ndarray | None = None
+) -> tuple[Fit, np.ndarray] | None:
     """Split all clusters that gain by it. Returns the fit after one iteration and, for each of its clusters, whether
-    its split failed before. `tried` (K,) says this of the given clusters; clusters that failed are not tried again.
-    None if the bound does not rise."""
-    if not task.may_grow(fit):
-        return None
+    it was not split. `tried` (K,) are clusters whose split failed before; they are not tried again. `labels` (N,) are
+    the most likely clusters of the rows, if known. None if the bound does not rise."""
+    parted = split_into_parts(task, fit, tried, labels)
+    return None if parted is None else (parted[0], np.arange(parted[0].n_clusters) < len(parted[1]))
+
+
+def split_into_parts(
+    task: Task, fit: Fit, tried: np.ndarray, labels: np.ndarray | None = None
+) -> tuple[Fit, np.ndarray] | None:
+    """Split as `split_locally` does. Returns the fit after one iteration and the former numbers of the clusters that
+    were not split. They come first, in this order."""
     tried = np.resize(tried, fit.n_clusters) if len(tried) else np.zeros(fit.n_clusters, bool)
-    labels = task.data.nearest(fit.scorer)[0]
-    splits = local_splits(task, fit, labels, tried)
+    if not task.may_grow(fit) or tried.all():
+        return None
+    splits = local_splits(task, fit, task.data.nearest(fit.scorer)[0] if labels is None else labels, tried)
     most = (task.max_clusters or len(task.data)) - fit.n_clusters
     splits = _within_limit(sorted(splits, key=lambda split: -split.gain), most)
     while splits:
@@ -97,10 +107,13 @@ def split_locally(task: Task, fit: Fit, tried: np.ndarray) -> tuple[Fit, np.ndar
         result = step(task.model, task.data, swept)
         task.course.worked(2 * len(task.data))
         if task.gains(fit, result):
-            remaining = fit.n_clusters - len(splits)
-            return result, np.arange(result.n_clusters) < remaining
+            return result, _not_split(fit, splits)
         splits = splits[: len(splits) // 2]
     return None
+
+
+def _not_split(fit: Fit, splits: list[LocalSplit]) -> np.ndarray:
+    return np.setdiff1d(np.arange(fit.n_clusters), [split.cluster for split in splits])
 
 
 def _within_limit(splits: list[LocalSplit], most: int) -> list[LocalSplit]:
@@ -312,7 +325,7 @@ def with_splits(fit: Fit, splits: list[LocalSplit]) -> Scorer:
     """Return the scorer in which the cells of the splits replace their clusters."""
     scorer = fit.scorer
     K = scorer.n_clusters
-    remaining = np.setdiff1d(np.arange(K), [split.cluster for split in splits])
+    remaining = _not_split(fit, splits)
     log_weights = [scorer.log_weights[:, [split.cluster]] + split.log_weights for split in splits]
     beyond = np.arange(K, len(scorer.coefficients))
     return replace(

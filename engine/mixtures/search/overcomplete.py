@@ -94,14 +94,15 @@ def overcomplete_on_samples(task: Task, first_rows: int) -> Fit:
         most = _most_cells(sample)
         largest = WORTH_MORE * cells >= most or len(sample.data) == len(task.data)
         fit = _pruned(sample, min(cells, most), COARSE if largest else HASTY, np.inf if largest else FULL * cells)
-        grows = not largest and (
-            _too_few_cells(fit, cells) or (fit.n_clusters > HALF * cells and _is_blurred(sample, fit))
-        )
+        grows = not largest and _too_few_cells(fit, cells)
         if not grows:
-            few = AS_MANY * len(sample.data) < len(task.data)
-            if few or len(sample.data) == len(task.data) or _is_blurred(sample, fit):
+            few = AS_MANY * len(sample.data) < len(task.data) or len(sample.data) == len(task.data)
+            half = not largest and fit.n_clusters > HALF * cells
+            blurred = (half or not few) and _is_blurred(sample, fit)
+            grows = half and blurred
+            if not grows and (few or blurred):
                 fit = mended(sample, fit)
-            grows = not largest and _too_few_cells(fit, cells)
+            grows = grows or (not largest and _too_few_cells(fit, cells))
         if best is not None:
             best = _moved(sample, best)
         if best is None or fit.bound > best.bound:

@@ -34,16 +34,21 @@ TRIAL = 6  # iterations after which a deletion that lowers the bound must have r
 
 @dataclass(frozen=True)
 class SharedRows:
-    """A fit, how much its clusters share their rows, and the deletions that were priced so far, by cluster."""
+    """A fit, how much its clusters share their rows, the most likely cluster of each row, and the deletions that may
+    raise the bound. Their prices are computed when they are needed."""
 
     fit: Fit
     overlap: Overlap
+    labels: np.ndarray  # (N,)
+    rows: dict[int, np.ndarray]  # the rows of each cluster whose deletion may raise the bound
     priced: "dict[int, Deletion]" = field(default_factory=dict)
 
     @classmethod
     def of(cls, task: Task, fit: Fit) -> "SharedRows":
         task.course.worked(len(task.data))
-        return cls(fit, task.data.overlap(fit.scorer))
+        clusters = _worth_a_price(task, fit)
+        overlap, labels, rows = task.data.sharing(fit.scorer, clusters, OWNS)
+        return cls(fit, overlap, labels, dict(zip(clusters.tolist(), rows, strict=True)))
 
 
 def prune(task: Task, fit: Fit, trials: int = 3, leave_at: float = 0.0, too_many: float = np.inf) -> Fit:
@@ -78,37 +83,52 @@ def prune(task: Task, fit: Fit, trials: int = 3, leave_at: float = 0.0, too_many
     return fit
 
 
-def reduced(task: Task, shared: SharedRows) -> Statistics | None:
-    """Return the statistics after the merges and deletions that raise the bound. None if there are none."""
-    pairs = best_joins(task.model, shared.fit.statistics, shared.overlap)
-    if len(pairs):
-        return merged(shared.fit.statistics, pairs)
-    return deleted(task, shared)
+def reduced(task: Task, shared: SharedRows, at_once: bool = False) -> Statistics | None:
+    """Return the statistics after merges that raise the bound, or after deletions if no merge does. Both `at_once` save
+    iterations where the clusters have almost converged. None if there are none."""
+    statistics = shared.fit.statistics
+    pairs = best_joins(task.model, statistics, shared.overlap)
+    if len(pairs) and not at_once:
+        return merged(statistics, pairs)
+    deletions = worth_deleting(task, shared)
+    deletions = [deletion for deletion in deletions if deletion.cluster not in pairs]
+    if not len(pairs) and (not deletions or len(deletions) == shared.fit.n_clusters):
+        return None
+    if deletions:
+        gone = [deletion.cluster for deletion in deletions]
+        statistics, pairs = _without(statistics, deletions), pairs - np.searchsorted(np.sort(gone), pairs)
+    return merged(statistics, pairs) if len(pairs) else statistics
 
 
-def deleted(task: Task, shared: SharedRows) -> Statistics | None:
-    """Return the statistics without the clusters whose deletion raises the bound. None if there are none."""
-    sizes = shared.fit.statistics.owned
-    order = np.argsort(sizes, kind="stable")
-    small = order[sizes[order] < SMALL * shared.fit.scorer.clusters.n_features]
-    most = LARGE_PRICED if len(task.data) > FEW else PRICED
-    priced = deletions_of(task, shared.fit, small[:PRICED] if len(small) else order[:most])
+def worth_deleting(task: Task, shared: SharedRows) -> "list[Deletion]":
+    """Return the deletions that raise the bound together."""
+    priced = _priced(task, shared.fit, shared.rows)
     shared.priced.update(priced)
     chosen, receivers = [], set()
     for k, deletion in sorted(priced.items(), key=lambda item: -item[1].gain):
         if deletion.gain > 0 and k not in receivers and deletion.receiver not in chosen:
             chosen.append(k)
             receivers.add(deletion.receiver)
-    if not chosen or len(chosen) == len(sizes):
-        return None
-    return _without(shared.fit.statistics, [priced[k] for k in chosen])
+    return [priced[k] for k in chosen]
+
+
+def _worth_a_price(task: Task, fit: Fit) -> np.ndarray:
+    """Return the small clusters, or the smallest ones if all are large."""
+    sizes = fit.statistics.owned
+    order = np.argsort(sizes, kind="stable")
+    small = order[sizes[order] < SMALL * fit.scorer.clusters.n_features]
+    return small[:PRICED] if len(small) else order[: LARGE_PRICED if len(task.data) > FEW else PRICED]
 
 
 def deletions_of(task: Task, fit: Fit, clusters: np.ndarray) -> "dict[int, Deletion]":
     """Return the effect of deleting each of these clusters alone."""
-    task.course.worked(len(task.data) / 2)
+    rows = task.data.sharing(fit.scorer, clusters, OWNS)[2]
+    return _priced(task, fit, dict(zip(clusters.tolist(), rows, strict=True)))
+
+
+def _priced(task: Task, fit: Fit, rows_of: dict[int, np.ndarray]) -> "dict[int, Deletion]":
     priced, of_weights = {}, task.model.evidence_of_weights(fit.statistics)
-    for k, rows in zip(clusters.tolist(), task.data.sharers(fit.scorer, clusters, OWNS), strict=True):
+    for k, rows in rows_of.items():
         task.course.pulse()
         if len(rows):
             priced[k] = Deletion.of(task, fit, k, rows, of_weights)
