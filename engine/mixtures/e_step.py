@@ -20,8 +20,8 @@ ROWS_A_RUN = 64  # from this mean length of runs of rows of one group, weights a
 FEW_CLUSTERS, MANY_COLUMNS, PRODUCT_ROWS = 20, 40, 1024
 # With numbers of 64 bits, they are 5 times faster for 2 clusters in 256 columns, and as fast for 20.
 MANY_WIDE_COLUMNS = 256
-# Products are up to 2.5 times faster if the number of clusters is a multiple of 4, and sums with `features` first: always
-# with 32 bits, and up to 40 clusters with 64 bits.
+# Products are up to 2.5 times faster if the number of clusters is a multiple of 4, and sums with `features` first:
+# always with 32 bits, and up to 40 clusters with 64 bits.
 LANES, FEW_WIDE_ROWS = 4, 40
 ROWS = (64, 8192)  # smallest and largest number of rows in a block
 

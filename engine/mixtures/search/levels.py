@@ -8,6 +8,7 @@ the bound by the final rule.
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -30,11 +31,12 @@ SEARCHING = 1e-4  # smallest gain, in nats per row, that counts while searching
 SINGLE = 1e-6  # the same for the last iterations in single precision
 AGAIN = 3e-4  # if converging raises the bound by more, splits and merges are tried again
 FEW = 20_000  # up to this many rows, all searches run on all rows, and splits and merges are tried again at the end
-Finish = Callable[[Task, Fit], Fit]
+Begin = Callable[[Task, Fit], Fit]
+Finish = Callable[..., Fit]  # of a task, a fit, and whether no level on these rows began with `Begin`
 BEST = "best_"  # prefix of the checkpoint entries for the best search so far
 
 
-def as_found(task: Task, fit: Fit) -> Fit:
+def as_found(task: Task, fit: Fit, anew: bool = True) -> Fit:
     return fit
 
 
@@ -44,10 +46,12 @@ def in_levels(
     rows: int | None,
     state: State | None = None,
     start: Start | None = None,
+    begin: Begin = as_found,
     finish: Finish = as_found,
 ) -> Fit:
     """Run the search level by level. `rows` is the size of the first sample; None searches all rows. Resumes from a
-    saved state or uses a given start. `finish` is applied at the end of each level."""
+    saved state or uses a given start. `begin` is applied at the beginning of each level that follows over-complete
+    starts, and `finish` at the end of each other level and at the end."""
     sizes = _sizes(rows, len(task.data), start)
     first, last = int(state["level"]) if state else 0, len(sizes) - 1
     fit: Fit | None = None  # of the level before; a resumed search has none at its first level
@@ -62,8 +66,11 @@ def in_levels(
         else:
             level_task = replace(level_task, data=level_task.data.in_single_precision())
             better = mended_and_improved if strategy.grows else improved if level == last else refined
-            trials = [(better, None if fit is None else _carried(level_task, fit, strategy.grows and level == 1))]
-        fit = _best_of(trials, level_task, resumed, finish)
+            first = None if fit is None else _carried(level_task, fit, strategy.grows and level == 1)
+            if first is not None and strategy.grows:
+                first = begin(level_task, first)
+            trials = [(better, None if first is None else Start.after(first))]
+        fit = _best_of(trials, level_task, resumed, as_found if level and strategy.grows else finish)
         task.course.leave_searches()
     return _converged(strategy, task, fit, finish, last + 1, state if state and first > last else None)
 
@@ -79,6 +86,7 @@ def _converged(
 ) -> Fit:
     """Converge by the final rule. Tries splits and merges again if that changed the fit, or if there are few rows."""
     start, few = _given_start(fit, resumed), len(task.data) <= FEW
+    finish = partial(finish, anew=few or not strategy.grows)
     stage = int(resumed["level"]) if resumed else level
     if stage == level:
         level_task = _on_level(task, level, len(task.data), resumed)
@@ -140,7 +148,7 @@ def _on_level(task: Task, level: int, size: int, resumed: State | None) -> Task:
     return level_task
 
 
-def _best_of(trials: list[Trial], task: Task, resumed: State | None, finish: Finish) -> Fit:
+def _best_of(trials: list[Trial], task: Task, resumed: State | None, finish: Begin) -> Fit:
     """Return the best fit of several searches. An interrupted search resumes; earlier searches are not repeated."""
     course, first = task.course, 0
     best: Start | None = None
@@ -163,9 +171,9 @@ def _best_of(trials: list[Trial], task: Task, resumed: State | None, finish: Fin
     return best_fit
 
 
-def _carried(task: Task, fit: Fit, merges: bool) -> Start:
-    """Return the start on these rows from a fit of fewer rows, without the clusters that more rows show to be
-    superfluous if `merges` is set."""
+def _carried(task: Task, fit: Fit, merges: bool) -> Fit:
+    """Return the fit of these rows after one iteration from a fit of fewer rows, without the clusters that more rows
+    show to be superfluous if `merges` is set."""
     first = carried(task.model, task.data, fit.parameters)
     task.course.iterated(first, len(task.data))
     for _ in range(ROUNDS if merges else 0):
@@ -176,7 +184,7 @@ def _carried(task: Task, fit: Fit, merges: bool) -> Start:
         task.course.iterated(first, len(task.data))
         if len(pairs) < FEW_JOINS * before:  # the search on these rows tries more
             break
-    return Start.after(first)
+    return first
 
 
 def refined(task: Task, start: Start | None = None) -> Fit:
@@ -200,8 +208,6 @@ def mended_and_improved(task: Task, start: Start | None = None) -> Fit:
             return fit
         tried, differs = _after_splits(start, fit, remaining)
         changed = _changed(task, fit, tried, differs)
-        if changed is None and differs.any():  # clusters that did not gain before may gain beside the new ones
-            changed = _split(task, fit, ~differs, differs, None)
         if changed is None:
             return fit
         start = changed
@@ -233,13 +239,13 @@ def _changed(task: Task, fit: Fit, tried: np.ndarray, differs: np.ndarray) -> St
     if better is not None and task.gains(fit, better):
         return Start.after(better, np.full(better.n_clusters, 1 + SPLIT * differs.any()), changed=fit)
     better = born(task, fit)
-    if better is None:
-        return None
+    if better is None:  # clusters that did not gain before may gain beside the new ones
+        return _split(task, fit, ~(differs & tried), differs, shared.labels)
     differs = differs | _own_other_rows(fit.statistics.owned, better.statistics.owned[:-1])
     return Start.after(better, np.append(1 + SPLIT * differs, SPLIT), changed=fit)
 
 
-def _split(task: Task, fit: Fit, tried: np.ndarray, differs: np.ndarray, labels: np.ndarray | None) -> Start | None:
+def _split(task: Task, fit: Fit, tried: np.ndarray, differs: np.ndarray, labels: np.ndarray) -> Start | None:
     """Return a start in which clusters that were not `tried` are split, if its bound is higher. `differs` are clusters
     that own other rows since the last splits."""
     parted = split_into_parts(task, fit, tried, labels)

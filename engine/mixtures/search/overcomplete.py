@@ -19,20 +19,25 @@ from benthoscope.engine.mixtures.search.local_splits import split_locally
 from benthoscope.engine.mixtures.search.pruning import COARSE, HASTY, prune
 
 DAMPED, NORMAL = 12, 2  # iterations; only the last ones use the full weights
+STEADY = 0.01  # nats per row; a damped iteration that raises the log density by less is the last one
 FEWEST_IN_A_CELL = 2
 
 
 def damped_cells(
     model: Model, data: Observations, count: int, rng: np.random.Generator, pulse: Callable[[], None]
 ) -> Fit:
-    """Return a fit of about `count` clusters after the damped iterations and two normal ones."""
+    """Return a fit of about `count` clusters after at most 12 damped iterations and two normal ones."""
     labels = kmeans_cells(_sample_rows(data), count, rng)
     statistics = data.labelled(model.clusters, labels)
     statistics = statistics.take(np.flatnonzero(statistics.owned >= FEWEST_IN_A_CELL))
+    last = -np.inf
     for _ in range(DAMPED):
         pulse()
         statistics = data.sweep(_damped(model, statistics))
         statistics = statistics.take(np.flatnonzero(statistics.owned >= FEWEST_IN_A_CELL))
+        if statistics.log_norm - last < STEADY * len(data):
+            break
+        last = statistics.log_norm
     return converge(model, data, model.opened(statistics, rng), StoppingRule(0.0, NORMAL))
 
 
@@ -64,6 +69,7 @@ WORTH_MORE = 1.5  # another start needs at least this many times more cells
 BROAD = 6  # a cluster with this many times the rows of the median cluster may hide several
 SHARE_OF_BROAD = 0.25  # fraction of the rows in broad clusters above which more cells are tried
 FEW_CLUSTERS = 3  # with so few clusters, the median says nothing
+FAR_BELOW = 1.0  # nats per row by which these iterations never raise the bound
 COMPARED = StoppingRule(0.0, 4)  # iterations of an earlier start on a later sample before the bounds are compared
 
 
@@ -104,7 +110,7 @@ def overcomplete_on_samples(task: Task, first_rows: int) -> Fit:
                 fit = mended(sample, fit)
             grows = grows or (not largest and _too_few_cells(fit, cells))
         if best is not None:
-            best = _moved(sample, best)
+            best = _moved(sample, best, fit.bound)
         if best is None or fit.bound > best.bound:
             best = fit
         if not grows:
@@ -162,9 +168,11 @@ def _most_cells(task: Task) -> int:
     return min(MOST_CELLS, int(len(task.data) / fewest))
 
 
-def _moved(task: Task, fit: Fit) -> Fit:
-    """Transfer the fit to other rows and run a few iterations."""
+def _moved(task: Task, fit: Fit, bound: float) -> Fit | None:
+    """Transfer the fit to other rows and run a few iterations. None if it cannot reach the bound."""
     first = carried(task.model, task.data, fit.parameters)
+    if first.bound < bound - FAR_BELOW * len(task.data):
+        return None
     task.course.worked(COMPARED.max_iter * len(task.data))
     return converge(task.model, task.data, first.statistics, COMPARED)
 

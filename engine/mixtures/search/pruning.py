@@ -60,10 +60,10 @@ def prune(task: Task, fit: Fit, trials: int = 3, leave_at: float = 0.0, too_many
     start follows in any case.
     """
     data, unchanged = task.data, 0
-    fit = _without_rare(task, fit)
-    for _ in range(ROUNDS):
+    first = _without_rare(task, fit)
+    for number in range(ROUNDS):
         before = fit.bound
-        fit = _iterated(task, fit, ITERATIONS)
+        fit = first if first is not None and not number else _iterated(task, fit, ITERATIONS)
         if fit.n_clusters == 1:
             return fit
         shared = SharedRows.of(task, fit)
@@ -205,11 +205,12 @@ def _without(statistics: Statistics, deletions: list[Deletion]) -> Statistics:
     return replace(statistics, counts=np.maximum(counts, 0.0), moments=moments).take(remaining)
 
 
-def _without_rare(task: Task, fit: Fit) -> Fit:
-    """Return the fit without its very small clusters, if its bound is higher."""
+def _without_rare(task: Task, fit: Fit) -> Fit | None:
+    """Return the fit after some iterations, without its very small clusters if its bound is then higher. None if there
+    are none."""
     large = fit.statistics.owned >= RARE * fit.scorer.clusters.n_features
     if large.all() or not large.any():
-        return fit
+        return None
     same = _iterated(task, fit, ITERATIONS)
     fewer = _iterated(task, replace(fit, statistics=fit.statistics.take(np.flatnonzero(large))), ITERATIONS)
     return fewer if fewer.bound > same.bound else same

@@ -18,7 +18,7 @@ from benthoscope.engine.mixtures.observation_models import family_named
 from benthoscope.engine.mixtures.search.greedy import Task
 from benthoscope.engine.mixtures.search.levels import in_levels
 from benthoscope.engine.mixtures.two_level.fitted import FittedScenes, orders, shares_of
-from benthoscope.engine.mixtures.two_level.image_clusters import scene_model, settled_images
+from benthoscope.engine.mixtures.two_level.image_clusters import first_images, scene_model, settled_images
 from benthoscope.engine.mixtures.two_level.inputs import SceneInput, one_dive, scene_input
 from benthoscope.engine.mixtures.two_level.model import Images, Looks, SceneModel
 from benthoscope.engine.mixtures.two_level.prediction import FittedTwoLevel
@@ -179,9 +179,9 @@ class TwoLevelMixture(FittedTwoLevel):
         }
         course.mark(**identity)
         state = of_same_fit(course.resume(), identity)
-        finish = partial(settled_images, restarts=self.restarts)
+        begin, finish = (partial(level, restarts=self.restarts) for level in (first_images, settled_images))
         try:
-            fit = in_levels(SEARCHES[self.search], task, self.search_rows, state, finish=finish)
+            fit = in_levels(SEARCHES[self.search], task, self.search_rows, state, begin=begin, finish=finish)
         except Cancelled:
             if course.latest is not None:
                 self._keep(course.result, task, frames)
