@@ -13,10 +13,9 @@ from functools import partial
 import numpy as np
 
 from benthoscope.engine.mixtures.fit_monitor import State
-from benthoscope.engine.mixtures.inference import Fit, carried, step
+from benthoscope.engine.mixtures.inference import Fit, carried, next_gain, step
 from benthoscope.engine.mixtures.search.births import born
 from benthoscope.engine.mixtures.search.greedy import Start, Strategy, Task, Trial, no_search, one_cluster
-from benthoscope.engine.mixtures.search.joins import best_joins, merged
 from benthoscope.engine.mixtures.search.local_splits import split_into_parts
 from benthoscope.engine.mixtures.search.overcomplete import overcomplete_on_samples
 from benthoscope.engine.mixtures.search.pruning import SharedRows, reduced
@@ -24,7 +23,7 @@ from benthoscope.engine.mixtures.search.split_merge import join, split_all
 
 GROWTH = 8  # ratio of the rows of two successive levels
 SPLIT = 2  # added to the tally of each cluster that owns other rows since others were split; saved for a resumed fit
-FEW_JOINS = 0.1  # fraction of the clusters
+FEW_LESS = 0.1  # fraction of the clusters
 OTHER_ROWS = 0.02  # fraction of the rows of a cluster by which their number must change for another try to split it
 ROUNDS = 10  # maximum number of split rounds on one level
 SEARCHING = 1e-4  # smallest gain, in nats per row, that counts while searching
@@ -90,7 +89,7 @@ def _converged(
     stage = int(resumed["level"]) if resumed else level
     if stage == level:
         level_task = _on_level(task, level, len(task.data), resumed)
-        fit = finish(level_task, _settled(strategy, level_task, start, few))
+        fit = finish(level_task, _settled(strategy, level_task, start, few, None if resumed else fit))
         if not few and start.bound is not None and fit.bound - start.bound <= AGAIN * len(task.data):
             return fit
         start, resumed = Start.after(fit), None
@@ -104,15 +103,19 @@ def _converged(
             return fit
         start, resumed = Start.after(fit), None
     level_task = _on_level(task, level + 2, len(task.data), resumed)
-    return finish(level_task, _settled(strategy, level_task, start, few))
+    return finish(level_task, _settled(strategy, level_task, start, few, None if resumed else fit))
 
 
-def _settled(strategy: Strategy, task: Task, start: Start, few: bool) -> Fit:
-    """Converge by the final rule. The first iterations on many rows use single precision."""
+def _settled(strategy: Strategy, task: Task, start: Start, few: bool, fit: Fit | None) -> Fit:
+    """Converge by the final rule. The first iterations on many rows use single precision, unless the `fit` that led to
+    the start, if known, needs none of them."""
     if not strategy.grows or few:
         return task.settle(start)[0]
     task = replace(task, jumps=True)
-    rough = replace(task, data=task.data.in_single_precision(), rule=replace(task.rule, tol=max(task.rule.tol, SINGLE)))
+    rule = replace(task.rule, tol=max(task.rule.tol, SINGLE))
+    if fit is not None and next_gain(task.model, fit) < rule.threshold(len(task.data)):
+        return task.settle(replace(start, bound=None))[0]
+    rough = replace(task, data=task.data.in_single_precision(), rule=rule)
     return task.converged(rough.settle(start)[0].statistics)
 
 
@@ -177,12 +180,12 @@ def _carried(task: Task, fit: Fit, merges: bool) -> Fit:
     first = carried(task.model, task.data, fit.parameters)
     task.course.iterated(first, len(task.data))
     for _ in range(ROUNDS if merges else 0):
-        pairs, before = best_joins(task.model, first.statistics, SharedRows.of(task, first).overlap), first.n_clusters
-        if not len(pairs):
+        before, fewer = first.n_clusters, reduced(task, SharedRows.of(task, first), at_once=True)
+        if fewer is None:
             break
-        first = step(task.model, task.data, merged(first.statistics, pairs))
+        first = step(task.model, task.data, fewer)
         task.course.iterated(first, len(task.data))
-        if len(pairs) < FEW_JOINS * before:  # the search on these rows tries more
+        if first.n_clusters > (1 - FEW_LESS) * before:  # the search on these rows tries more
             break
     return first
 
