@@ -16,7 +16,7 @@ from benthoscope.engine.mixtures.fit_monitor import State
 from benthoscope.engine.mixtures.inference import Fit, carried, next_gain, step
 from benthoscope.engine.mixtures.search.births import born
 from benthoscope.engine.mixtures.search.greedy import Start, Strategy, Task, Trial, no_search, one_cluster
-from benthoscope.engine.mixtures.search.local_splits import split_into_parts
+from benthoscope.engine.mixtures.search.local_splits import BROAD, split_into_parts
 from benthoscope.engine.mixtures.search.overcomplete import overcomplete_on_samples
 from benthoscope.engine.mixtures.search.pruning import SharedRows, reduced
 from benthoscope.engine.mixtures.search.split_merge import join, split_all
@@ -243,7 +243,8 @@ def _changed(task: Task, fit: Fit, tried: np.ndarray, differs: np.ndarray) -> St
         return Start.after(better, np.full(better.n_clusters, 1 + SPLIT * differs.any()), changed=fit)
     better = born(task, fit)
     if better is None:  # clusters that did not gain before may gain beside the new ones
-        return _split(task, fit, ~(differs & tried), differs, shared.labels)
+        again = differs & tried | (fit.statistics.owned > BROAD * fit.statistics.owned.mean())
+        return _split(task, fit, ~again, differs, shared.labels) if differs.any() else None
     differs = differs | _own_other_rows(fit.statistics.owned, better.statistics.owned[:-1])
     return Start.after(better, np.append(1 + SPLIT * differs, SPLIT), changed=fit)
 

@@ -23,11 +23,12 @@ from benthoscope.engine.mixtures.model import Model, Scorer
 from benthoscope.engine.mixtures.search.cells import DAMPING, kmeans_cells
 from benthoscope.engine.mixtures.search.greedy import Task
 
-MOST_CELLS, MOST_AT_FIRST = 6, 4  # of a cluster, and for a first look
+MOST_CELLS = 6  # of a cluster
 ROWS_A_CELL = 3  # per dimension
 ROWS_OF_A_CLUSTER = 3_000  # that are looked at
 ROWS_AT_FIRST, ROWS_AT_FIRST_A_DIMENSION = 750, 8  # the larger one; for a first look at clusters with many more rows
 WORTH_A_FIRST_LOOK = 1.25  # times as many rows
+BROAD = 2  # times the mean number of rows; larger clusters may hide many others, so a first look decides nothing
 # A split whose two parts explain the rows of the first look better by fewer nats per statistic fits noise: measured are
 # 0 to 0.33 for one Gaussian in 20 dimensions, and mostly 0.9 or more where the split raises the bound with all rows.
 NOISE = 0.35
@@ -55,7 +56,8 @@ def local_splits(task: Task, fit: Fit, labels: np.ndarray, tried: np.ndarray) ->
     large = sizes >= 2 * ROWS_A_CELL * task.model.clusters.n_features
     by_cluster = np.split(np.argsort(labels, kind="stable"), sizes.cumsum()[:-1])
     rows = {int(k): _some(by_cluster[k], ROWS_OF_A_CLUSTER, task.rng) for k in np.flatnonzero(large & ~tried)}
-    worth_all = _worth_all_rows(task, rows)
+    narrow = {k: members for k, members in rows.items() if sizes[k] <= BROAD * len(labels) / len(sizes)}
+    worth_all = _worth_all_rows(task, narrow) | (set(rows) - set(narrow))
     rows = {k: members for k, members in rows.items() if k in worth_all}
     return [split for batch in _fitted_batches(task, rows) for split in batch.splits(task)]
 
@@ -67,15 +69,15 @@ def _worth_all_rows(task: Task, rows: dict[int, np.ndarray]) -> set[int]:
         k: _some(members, few, task.rng) for k, members in rows.items() if len(members) > WORTH_A_FIRST_LOOK * few
     }
     worth = set(rows) - set(at_first)
-    for batch in _fitted_batches(task, at_first, MOST_AT_FIRST):
+    for batch in _fitted_batches(task, at_first):
         worth |= {k for p, k in enumerate(batch.numbers) if batch.sizes[p] > 1 or not batch.fits_noise(p)}
     return worth
 
 
-def _fitted_batches(task: Task, rows: dict[int, np.ndarray], most_cells: int = MOST_CELLS) -> "Iterator[_Cells]":
+def _fitted_batches(task: Task, rows: dict[int, np.ndarray]) -> "Iterator[_Cells]":
     for clusters in _batches(rows, task.model):
         task.course.pulse()
-        cells = _Cells(task, clusters, [rows[k] for k in clusters], most_cells)
+        cells = _Cells(task, clusters, [rows[k] for k in clusters])
         cells.fit()
         task.course.worked(cells.edges[-1])
         yield cells
@@ -142,7 +144,7 @@ def _batches(rows: dict[int, np.ndarray], model: Model) -> Iterator[list[int]]:
 class _Cells:
     """Local mixtures of several clusters in one batch. Slot s of cluster p is one of its cells."""
 
-    def __init__(self, task: Task, numbers: list[int], members: list[np.ndarray], most_cells: int):
+    def __init__(self, task: Task, numbers: list[int], members: list[np.ndarray]):
         model, data, self.numbers = task.model, task.data, numbers
         order = np.argsort(np.concatenate(members), kind="stable")
         subset = data.take(np.concatenate(members)[order])
@@ -153,7 +155,7 @@ class _Cells:
         self.edges = np.cumsum([0, *map(len, members)])
         self.features = _features(model.clusters, np.ascontiguousarray(Z, np.float32))
         self._group(subset.groups[back], len(members))
-        most = [min(most_cells, len(rows) // (ROWS_A_CELL * len(Z))) for rows in members]
+        most = [min(MOST_CELLS, len(rows) // (ROWS_A_CELL * len(Z))) for rows in members]
         self.last_pair: dict[int, np.ndarray] = {}  # responsibilities of the parts of clusters that had two left
         self.resp = [_one_hot(kmeans_cells(Z.T[self._rows(p)], m, task.rng), m) for p, m in enumerate(most)]
 

@@ -25,9 +25,10 @@ JOINS_TRIED = 5  # pairs of image clusters, best first
 RESTARTED_UP_TO = 20_000  # images; larger sets use the image clusters learned from a sample
 PARTED_UP_TO = 20_000  # segments; for more of them, a sample has already found the splits that need both levels
 ON_A_SAMPLE = 3  # largest number of random starts on a sample, because more starts follow on all rows
-# Image clusters of a random start, if the limit allows so many: 20, or three times the present ones. Starts with 100
-# take three times as long, and more superfluous ones remain.
-FEWEST_ANEW, MORE_ANEW = 20, 3
+FEWEST_ANEW = 100  # image clusters of a new start, if the limit allows so many
+# The same for many rows: 20, or three times the present ones. Starts with 100 take three times as long, and more
+# superfluous ones remain.
+FEWEST_OF_MANY, MORE_THAN_BEFORE = 20, 3
 ROUNDS = 10
 
 
@@ -47,8 +48,14 @@ def scene_model(task: Task) -> SceneModel:
 
 
 def first_images(task: Task, fit: Fit, restarts: int) -> Fit:
-    """Return the fit of new rows with the best image clusters for its segment clusters."""
-    best = _best_images(task, fit, restarts)
+    """Return the fit of new rows with the best image clusters for its segment clusters: the present ones, or those of
+    random starts. Each start has few image clusters, because the present ones show how many are enough."""
+    model, counts, pulse = scene_model(task), fit.statistics.counts, task.course.pulse
+    best = with_joins(model, counts, _settled(model, counts, fit.statistics.image_owners), pulse)
+    if len(counts) <= RESTARTED_UP_TO and restarts > 1:
+        enough = max(FEWEST_OF_MANY, MORE_THAN_BEFORE * best.owners.shape[1])
+        other = max(_other_starts(task, counts, restarts - 1, enough), key=lambda candidate: candidate.evidence)
+        best = max(best, with_joins(model, counts, other, pulse), key=lambda candidate: candidate.evidence)
     return replace(fit, statistics=replace(fit.statistics, owners=best.owners))
 
 
@@ -68,8 +75,13 @@ def settled_images(task: Task, fit: Fit, anew: bool = True, restarts: int = 1) -
 
 
 def _restarted(task: Task, fit: Fit, restarts: int) -> Fit:
-    best = _best_images(task, fit, restarts)
-    if fit.converged and _is_hardly_better(task, fit, best):
+    model, counts = scene_model(task), fit.statistics.counts
+    best = _settled(model, counts, fit.statistics.image_owners)
+    if len(counts) <= RESTARTED_UP_TO:
+        anew = max(FEWEST_ANEW, 2 * best.owners.shape[1])
+        best = max([best, *_other_starts(task, counts, restarts - 1, anew)], key=lambda candidate: candidate.evidence)
+    best = with_joins(model, counts, best, task.course.pulse)
+    if restarts < 2 and fit.converged and _is_hardly_better(task, fit, best):
         return fit
     fit = _converged(task, fit, best.owners)
     while (is_used := _owning(fit.statistics.image_owners)).sum() < len(is_used):
@@ -85,18 +97,6 @@ def _is_hardly_better(task: Task, fit: Fit, best: ImageAssignment) -> bool:
         return False
     now = model.explained(statistics.counts, model.scenes(statistics.counts, statistics.image_owners))[1]
     return best.evidence - now < task.rule.threshold(len(task.data))
-
-
-def _best_images(task: Task, fit: Fit, restarts: int) -> ImageAssignment:
-    """Return the best of the present image clusters and those of random starts, after merges."""
-    model, counts, pulse = scene_model(task), fit.statistics.counts, task.course.pulse
-    best = with_joins(model, counts, _settled(model, counts, fit.statistics.image_owners), pulse)
-    if len(counts) > RESTARTED_UP_TO or restarts < 2:
-        return best
-    anew = max(FEWEST_ANEW, MORE_ANEW * best.owners.shape[1])
-    others = _other_starts(task, counts, restarts - 1, anew)
-    other = max(others, key=lambda candidate: candidate.evidence)
-    return max(best, with_joins(model, counts, other, pulse), key=lambda candidate: candidate.evidence)
 
 
 def _converged(task: Task, fit: Fit, owners: np.ndarray) -> Fit:
