@@ -127,7 +127,8 @@ def converge_with_jumps(
     raise the bound is undone."""
     fit: Fit | None = None
     jumped_from: Fit | None = None
-    statistics, gain = start, None  # gain of the last iteration; None after a jump
+    statistics = start
+    gain: float | None = None  # of the last iteration; None after a jump
     for iteration in range(1, rule.max_iter + 1):
         last, fit = fit, step(model, data, statistics, fit.parameters if fit else None)
         if jumped_from is not None and fit.bound <= jumped_from.bound:
@@ -160,8 +161,10 @@ def next_gain(model: Model, fit: Fit) -> float:
     of the distance to the optimum, both halves together gain 1 + r times as much.
     """
     statistics = fit.statistics
+    if fit.parameters.weights.beyond is not None:  # rows that belong to no cluster are not among the statistics
+        return np.inf
     after = model.parameters(statistics, fit.parameters)
-    return 2 * (model.bound(after, statistics, 0.0) - model.bound(fit.parameters, statistics, 0.0))
+    return 2 * abs(model.bound(after, statistics, 0.0) - model.bound(fit.parameters, statistics, 0.0))
 
 
 def _ahead(model: Model, last: Fit, fit: Fit, ratio: float) -> Statistics | None:

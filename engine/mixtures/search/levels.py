@@ -23,7 +23,7 @@ from benthoscope.engine.mixtures.search.split_merge import join, split_all
 
 GROWTH = 8  # ratio of the rows of two successive levels
 SPLIT = 2  # added to the tally of each cluster that owns other rows since others were split; saved for a resumed fit
-FEW_LESS = 0.1  # fraction of the clusters
+FEW_LESS = 0.1  # fraction of the clusters; if fewer disappear, the search on all rows removes the next ones
 OTHER_ROWS = 0.02  # fraction of the rows of a cluster by which their number must change for another try to split it
 ROUNDS = 10  # maximum number of split rounds on one level
 SEARCHING = 1e-4  # smallest gain, in nats per row, that counts while searching
@@ -65,10 +65,10 @@ def in_levels(
         else:
             level_task = replace(level_task, data=level_task.data.in_single_precision())
             better = mended_and_improved if strategy.grows else improved if level == last else refined
-            first = None if fit is None else _carried(level_task, fit, strategy.grows and level == 1)
-            if first is not None and strategy.grows:
-                first = begin(level_task, first)
-            trials = [(better, None if first is None else Start.after(first))]
+            before = None if fit is None else _carried(level_task, fit, strategy.grows and level == 1)
+            if before is not None and strategy.grows:
+                before = begin(level_task, before)
+            trials = [(better, None if before is None else Start.after(before))]
         fit = _best_of(trials, level_task, resumed, as_found if level and strategy.grows else finish)
         task.course.leave_searches()
     return _converged(strategy, task, fit, finish, last + 1, state if state and first > last else None)
@@ -185,7 +185,7 @@ def _carried(task: Task, fit: Fit, merges: bool) -> Fit:
             break
         first = step(task.model, task.data, fewer)
         task.course.iterated(first, len(task.data))
-        if first.n_clusters > (1 - FEW_LESS) * before:  # the search on these rows tries more
+        if first.n_clusters > (1 - FEW_LESS) * before:
             break
     return first
 

@@ -19,7 +19,9 @@ from benthoscope.engine.mixtures.search.local_splits import split_locally
 from benthoscope.engine.mixtures.search.pruning import COARSE, HASTY, prune
 
 DAMPED, NORMAL = 12, 2  # iterations; only the last ones use the full weights
-STEADY = 0.01  # nats per row; a damped iteration that raises the log density by less is the last one
+# Nats per row; on a sample, a damped iteration that raises the log density by less is the last one. No other rows follow
+# few rows that make no sample, so they get all iterations.
+STEADY = 0.01
 FEWEST_IN_A_CELL = 2
 
 
@@ -35,7 +37,7 @@ def damped_cells(
         pulse()
         statistics = data.sweep(_damped(model, statistics))
         statistics = statistics.take(np.flatnonzero(statistics.owned >= FEWEST_IN_A_CELL))
-        if statistics.log_norm - last < STEADY * len(data):
+        if data.is_sample and statistics.log_norm - last < STEADY * len(data):
             break
         last = statistics.log_norm
     return converge(model, data, model.opened(statistics, rng), StoppingRule(0.0, NORMAL))
