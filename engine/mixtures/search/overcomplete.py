@@ -19,8 +19,8 @@ from benthoscope.engine.mixtures.search.local_splits import split_locally
 from benthoscope.engine.mixtures.search.pruning import COARSE, HASTY, prune
 
 DAMPED, NORMAL = 12, 2  # iterations; only the last ones use the full weights
-# Nats per row; on a sample, a damped iteration that raises the log density by less is the last one. No other rows follow
-# few rows that make no sample, so they get all iterations.
+# Nats per row; on a sample, a damped iteration that raises the log density by less is the last one. If all rows are
+# few, no other rows correct a worse start, so it gets all iterations.
 STEADY = 0.01
 FEWEST_IN_A_CELL = 2
 

@@ -11,7 +11,7 @@ from benthoscope.engine.metrics import v_measure
 from benthoscope.engine.mixtures import GMC, SCM, VDP
 from benthoscope.engine.mixtures.data import Frame, Observations
 from benthoscope.engine.mixtures.fit_monitor import Course
-from benthoscope.engine.mixtures.inference import StoppingRule, converge
+from benthoscope.engine.mixtures.inference import StoppingRule, converge, converge_with_jumps, next_gain
 from benthoscope.engine.mixtures.model import Model
 from benthoscope.engine.mixtures.search.cells import kmeans_cells
 from benthoscope.engine.mixtures.search.greedy import Strategy, Task, greedy, no_search
@@ -70,6 +70,42 @@ def test_a_converged_fit_does_not_improve_by_further_iterations():
     further.n_features_in_ = X.shape[1]
     again = further.fit(X, groups=groups)
     assert again.lower_bound_ - model.lower_bound_ < 1e-5 * len(X)
+
+
+@WEIGHTS
+def test_jumps_reach_the_bound_of_plain_iterations_in_fewer(weights):
+    task, truth = task_of(weights, apart=0.9)
+    start, rule = task.data.labelled(task.model.clusters, truth), StoppingRule(1e-7)
+    plain = converge(task.model, task.data, start, rule)
+    fast = converge_with_jumps(task.model, task.data, start, rule, task.course)
+    assert fast.converged
+    assert fast.iterations < 0.6 * plain.iterations
+    assert fast.bound == pytest.approx(plain.bound, abs=1e-4 * len(truth))
+    assert (np.diff(task.course.history) > 0).all()
+
+
+@WEIGHTS
+def test_the_gain_of_the_next_iteration_is_known_before_it(weights):
+    task, truth = task_of(weights)
+    fit = converge(task.model, task.data, task.data.labelled(task.model.clusters, truth), StoppingRule(0.0, 3))
+    for _ in range(5):
+        expected, before = next_gain(task.model, fit), fit
+        fit = converge(task.model, task.data, fit.statistics, StoppingRule(0.0, 1))
+        gain = fit.bound - before.bound
+        assert 0 < gain < 1.02 * expected
+        assert expected < 4 * gain
+
+
+@pytest.mark.parametrize("clusters", [3, 15, 16])
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+def test_the_sums_do_not_depend_on_the_number_of_clusters_in_a_product(clusters, precision):
+    task, truth = task_of(Dirichlet(), kinds=clusters)
+    data = replace(task.data, precision=precision)
+    fit = converge(task.model, data, data.labelled(task.model.clusters, truth), StoppingRule(0.0, 2))
+    resp, features = data.responsibilities(fit.scorer), task.model.clusters.features(np.asarray(data.source).T)
+    for sums in (data.sweep(fit.scorer), data.statistics_of(task.model.clusters, resp)):
+        np.testing.assert_allclose(sums.moments, resp.T @ features.T, rtol=1e-4, atol=1e-2)
+        assert sums.counts.shape == (3, clusters)
 
 
 def test_the_best_of_all_searches_is_at_least_as_good_as_each():
