@@ -35,7 +35,7 @@ Finish = Callable[..., Fit]  # of a task, a fit, and whether no level on these r
 BEST = "best_"  # prefix of the checkpoint entries for the best search so far
 
 
-def as_found(task: Task, fit: Fit, anew: bool = True) -> Fit:
+def as_found(task: Task, fit: Fit, restart: bool = True) -> Fit:
     return fit
 
 
@@ -85,7 +85,7 @@ def _converged(
 ) -> Fit:
     """Converge by the final rule. Tries splits and merges again if that changed the fit, or if there are few rows."""
     start, few = _given_start(fit, resumed), len(task.data) <= FEW
-    finish = partial(finish, anew=few or not strategy.grows)
+    finish = partial(finish, restart=few or not strategy.grows)
     stage = int(resumed["level"]) if resumed else level
     if stage == level:
         level_task = _on_level(task, level, len(task.data), resumed)

@@ -59,12 +59,12 @@ def first_images(task: Task, fit: Fit, restarts: int) -> Fit:
     return replace(fit, statistics=replace(fit.statistics, owners=best.owners))
 
 
-def settled_images(task: Task, fit: Fit, anew: bool = True, restarts: int = 1) -> Fit:
-    """Return the fit after its image clusters converged or, with `anew`, were replaced by better ones from random
+def settled_images(task: Task, fit: Fit, restart: bool = True, restarts: int = 1) -> Fit:
+    """Return the fit after its image clusters converged or, with `restart`, were replaced by better ones from random
     starts. Empty image clusters are removed."""
     if len(task.data) < task.course.total_rows:
         restarts = min(restarts, ON_A_SAMPLE)
-    restarts = restarts if anew else 1
+    restarts = restarts if restart else 1
     fit = _restarted(task, fit, restarts)
     for _ in range(ROUNDS):
         better = parted_with_images(task, fit) if len(task.data) <= PARTED_UP_TO else None
