@@ -12,6 +12,7 @@ from benthoscope.engine.jobs.cluster.exemplars import read_exemplars
 from benthoscope.engine.jobs.cluster.levels import splits
 from benthoscope.engine.jobs.cluster.run_purity import run_purity, run_separation
 from benthoscope.engine.workspace import Run
+from benthoscope.engine.workspace.runs import proper_clusters
 
 router = APIRouter(tags=["runs"])
 ARRAYS = {"image_ids": "<i8", "labels": "<i4", "probability": "<f4"}
@@ -46,7 +47,7 @@ def levels(run_id: Integer, app: State) -> dict[str, Any]:
     family = app.workspace.runs.levels(app.workspace.runs.get(run_id))
     return {
         "levels": {
-            level: {"run": run.id, "clusters": run.summary.get("clusters"), "current": run.current}
+            level: {"run": run.id, "clusters": proper_clusters(run.summary), "current": run.current}
             for level, run in family.items()
         },
         "splits": splits(app.workspace, app.workspace.runs.get(run_id)),

@@ -8,8 +8,14 @@ from benthoscope.app.session.app_state import AppState
 from benthoscope.app.session.cache import FEATURES, IMAGES, JOBS, RUNS
 from benthoscope.engine.jobs import Job
 from benthoscope.engine.jobs.cluster.inputs import supported
-from benthoscope.engine.jobs.cluster.model_catalog import SEGMENT_MODELS, STREAM_MODELS, USUAL_MODEL, model_named
-from benthoscope.engine.jobs.durations import Estimate, estimate, image_work, row_work
+from benthoscope.engine.jobs.cluster.model_catalog import (
+    SEGMENT_MODELS,
+    STREAM_MODELS,
+    USUAL_MODEL,
+    compares_pairs,
+    model_named,
+)
+from benthoscope.engine.jobs.durations import Estimate, estimate, image_work, pair_work, row_work
 from benthoscope.engine.workspace.database.plain_values import storable
 
 CLUSTERINGS = frozenset({"start", "cluster", "chain", "steer", "levels"})
@@ -107,6 +113,8 @@ def clustering_time(
     """Time of one run. Models of whole images use only as many dimensions as the number of images supports. The time of
     models in bounded memory depends on the parameters of their rounds."""
     used_width = width if model in SEGMENT_MODELS else min(width, supported(rows))
+    if compares_pairs(model):
+        return estimate("cluster pairs", model, pair_work(rows, used_width))
     if model not in STREAM_MODELS:
         return estimate("cluster", model, row_work(rows, used_width))
     from benthoscope.engine.streaming import round_work  # slow to import

@@ -30,6 +30,7 @@ GROWTH = {
     "features": (0.7, 1.05),
     "cluster": (0.3, 1.1),
     "cluster in rounds": (0.8, 1.2),
+    "cluster pairs": (0.8, 1.1),
     "extend topics": (0.3, 1.1),
 }
 # Seconds for one unit of work on one core of an ordinary laptop, see `image_work` and `row_work`. Clustering in rounds
@@ -43,6 +44,7 @@ ROUGH = {
     ("features", "colour"): 0.012,
     ("features", "mean"): 0.006,
     ("cluster", ""): 3e-6,
+    ("cluster pairs", ""): 2e-10,
     ("extend topics", ""): 2e-6,
 }
 ROUGH_LOW, ROUGH_HIGH = 1 / 3, 5.0
@@ -91,6 +93,11 @@ def image_work(images: int, megapixels: float) -> float:
 def row_work(rows: int, width: int) -> float:
     """Return the work of clustering: each row updates a covariance."""
     return float(rows) * max(width, 1) ** 2
+
+
+def pair_work(rows: int, width: int) -> float:
+    """Return the work of comparing all pairs of rows."""
+    return float(rows) ** 2 * max(width, 1)
 
 
 def machine() -> str:

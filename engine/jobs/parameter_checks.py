@@ -46,7 +46,7 @@ def check_features(workspace: Workspace, parameters: Parameters, pending: Collec
 
 
 def check_cluster(workspace: Workspace, parameters: Parameters, pending: Collection[str]) -> None:
-    from benthoscope.engine.jobs.cluster.cluster_images import share
+    from benthoscope.engine.jobs.cluster.cluster_images import refuse_for_distances, share
     from benthoscope.engine.jobs.cluster.cluster_segments import refuse_unsuited
     from benthoscope.engine.jobs.cluster.fit_request import FitRequest, estimator_for
     from benthoscope.engine.jobs.cluster.model_catalog import (
@@ -72,6 +72,10 @@ def check_cluster(workspace: Workspace, parameters: Parameters, pending: Collect
         parameters_of_model = with_width(model, width, parameters_of_model)
     estimator = estimator_for(FitRequest(model, parameters_of_model, "", share(hold_out), parameters.get("seed", 0)))
     getattr(estimator, "_check_parameters", lambda: None)()
+    if not looks_at_segments(model):
+        refuse_for_distances(estimator, model, hold_out, bool(parameters.get("crowd")))
+    if hasattr(estimator, "refuse_many") and "features" not in pending and not parameters.get("collection"):
+        estimator.refuse_many(workspace.features.open(parameters.get("features", "deep")).sidecar.rows)
     _check_at_least_one("dimensions", parameters.get("dimensions"))
     _check_collection(workspace, parameters, pending)
     if parameters.get("crowd"):

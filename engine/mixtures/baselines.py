@@ -1,5 +1,5 @@
-"""Baseline algorithms of the papers: k-means, Gaussian mixtures selected by BIC, spectral clustering and restarts
-(5.1)."""
+"""Baseline algorithms of the papers: Gaussian mixtures selected by BIC, spectral clustering and restarts (5.1). k-means
+is in `engine.distance_models`."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -18,7 +18,7 @@ from benthoscope.engine.mixtures.models import BGMM
 from benthoscope.engine.problems import fail
 from benthoscope.engine.value_checks import require_usable_values
 
-__all__ = ["BayesianRestarts", "GaussianMixtureByBIC", "KMeans", "SelfTuningSpectral"]
+__all__ = ["BayesianRestarts", "GaussianMixtureByBIC", "SelfTuningSpectral"]
 
 REGULARISATION = 1e-6  # as a fraction of the largest variance; added to the diagonal of covariances
 
@@ -34,26 +34,6 @@ def _rows(X: Any, fewest: int) -> np.ndarray:
             "give more rows or request fewer clusters",
         )
     return rows
-
-
-class KMeans(ClusteringEstimator):
-    """k-means with a given number of clusters: the best result of several random starts at rows of the data."""
-
-    def __init__(self, *, n_clusters=8, replicates=10, random_state=None):
-        self.n_clusters, self.replicates, self.random_state = n_clusters, replicates, random_state
-
-    def fit(self, X: Any, y: None = None, *, groups: Any = None) -> Self:
-        """Cluster the rows X (N, D). `groups` and `y` are ignored."""
-        self._refuse_target(y, "fit")
-        rows = _rows(X, self.n_clusters)
-        self._lloyd_ = Lloyd(self.n_clusters, init="random", n_init=self.replicates, random_state=self.random_state)
-        self.labels_ = self._lloyd_.fit_predict(rows)
-        self.inertia_, self.n_clusters_, self.n_features_in_ = self._lloyd_.inertia_, self.n_clusters, rows.shape[1]
-        return self
-
-    def predict(self, X: Any) -> np.ndarray:
-        self._check_fitted()
-        return self._lloyd_.predict(_rows(X, 1))
 
 
 class GaussianMixtureByBIC(ClusteringEstimator):

@@ -22,6 +22,7 @@ from benthoscope.engine.workspace.storage.files import load_array, load_parts, s
 LEVELS = ("coarser", "usual", "finer")  # levels of one clustering, from few wide clusters to many narrow ones
 USUAL = "usual"
 LONGEST_NAME = 60  # letters of the name of a cluster; longer ones do not fit on a card
+WITHOUT_CLUSTER = "Without cluster"  # name of the last cluster of a run whose model leaves images without a cluster
 EDITED = "edited"  # level of the named clusters that cluster edits added to those of the run
 
 
@@ -68,6 +69,16 @@ class Run(NewRun):
     def summary_without_level(self) -> dict[str, Any]:
         """Return the summary for a new run derived from this one."""
         return {name: value for name, value in self.summary.items() if name not in ("level", "level_of")}
+
+    @property
+    def unclustered(self) -> int:
+        """Return the number of images that the model left without a cluster. They form the last cluster of the run."""
+        return int(self.summary.get("unclustered") or 0)
+
+    @property
+    def without_cluster(self) -> int | None:
+        """Return the number of the cluster of the images without a cluster; None if every image has one."""
+        return int(self.summary["clusters"]) - 1 if self.unclustered else None
 
     def facts(self) -> dict[str, Any]:
         """Return what lists of runs show, without the summary."""
@@ -302,6 +313,19 @@ def counted_shares(labels: np.ndarray, groups: np.ndarray, clusters: int) -> tup
     return ids, counts / counts.sum(1, keepdims=True)
 
 
-def counted_clusters(labels: np.ndarray, clusters: int, level: str = "image") -> list[NewCluster]:
-    """Return all clusters with their sizes, including empty ones."""
-    return [NewCluster(number, int(size), level) for number, size in enumerate(np.bincount(labels, minlength=clusters))]
+def counted_clusters(
+    labels: np.ndarray, clusters: int, level: str = "image", *, unclustered: int = 0
+) -> list[NewCluster]:
+    """Return all clusters with their sizes, including empty ones. With `unclustered` images, the last one has their
+    name."""
+    sizes = np.bincount(labels, minlength=clusters)
+    counted = [NewCluster(number, int(size), level) for number, size in enumerate(sizes)]
+    if unclustered:
+        counted[-1] = replace(counted[-1], summary={"name": WITHOUT_CLUSTER})
+    return counted
+
+
+def proper_clusters(summary: Mapping[str, Any]) -> int | None:
+    """Return the number of clusters of a run without the one of images without a cluster."""
+    clusters = summary.get("clusters")
+    return clusters - 1 if clusters and summary.get("unclustered") else clusters

@@ -75,6 +75,12 @@ def cluster(
         typer.Option(help="Number of principal axes to use (default: as many as the number of images supports)."),
     ] = None,
     max_clusters: Annotated[int | None, typer.Option()] = None,
+    clusters: Annotated[
+        int | None,
+        typer.Option(help="kmeans: the number of clusters. rim, krim: the largest number.", show_default="40 or 20"),
+    ] = None,
+    min_cluster_size: Annotated[int | None, typer.Option(show_default="5")] = None,
+    min_samples: Annotated[int | None, typer.Option()] = None,
     max_image_clusters: Annotated[int | None, typer.Option(show_default="100")] = None,
     search: Annotated[str | None, typer.Option()] = None,
     observation: Annotated[
@@ -96,7 +102,7 @@ def cluster(
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Cluster all dives or albums together. The number of clusters is chosen automatically.
+    """Cluster all dives or albums together. The number of clusters is chosen automatically, except by kmeans.
 
     The result is a run; `benthoscope runs` lists all runs. Ctrl-C stops and keeps the clusters found so far.
     `benthoscope jobs retry` resumes a run that was killed. Every run also has a finer and a coarser level, with more
@@ -118,13 +124,22 @@ def cluster(
 
         benthoscope cluster --model mbvdp --memory 10000 --epoch 5000
 
+        benthoscope cluster --model kmeans --clusters 40
+
+        benthoscope cluster --model hdbscan --min-cluster-size 20
+
         benthoscope cluster --features deep --scheduler tcp://lab:8786
     """
     from benthoscope.engine.jobs.cluster.fit_request import with_limits
-    from benthoscope.engine.jobs.cluster.model_catalog import entry_named
+    from benthoscope.engine.jobs.cluster.model_catalog import entry_named, has_width, looks_at_segments
 
+    if sweep and not looks_at_segments(model) and not has_width(model):
+        raise fail("--sweep", f"clusters of {model} have no width", "do not use --sweep")
     extra = {
         "max_clusters": max_clusters,
+        "n_clusters": clusters,
+        "min_cluster_size": min_cluster_size,
+        "min_samples": min_samples,
         "max_image_clusters": max_image_clusters,
         "search": search,
         "n_topics": topics,
@@ -184,11 +199,13 @@ def _table(results: list[dict[str, Any]]) -> Any:
     of_segments = "segment_clusters" in results[0]
     last = ("Segment clusters", "Segments") if of_segments else ("Held-out log likelihood",)
 
+    from benthoscope.engine.workspace.runs import proper_clusters
+
     def cells(run: dict[str, Any]) -> tuple[str, ...]:
         score = "" if run["held_out"] is None else f"{run['held_out']:.4f}"
         columns = (str(run["segment_clusters"]), f"{run['segments']:,}") if of_segments else (score,)
         counts = [run["levels"][level]["clusters"] for level in ("coarser", "finer") if level in run["levels"]]
-        levels = ", ".join(map(str, sorted([*counts, run["clusters"]]))) if counts else ""
-        return str(run["run"]), run["name"], str(run["clusters"]), levels, f"{run['images']:,}", *columns
+        levels = ", ".join(map(str, sorted([*counts, proper_clusters(run) or 0]))) if counts else ""
+        return str(run["run"]), run["name"], str(proper_clusters(run)), levels, f"{run['images']:,}", *columns
 
     return text_table(("Run", "Name", "Clusters", "Levels", "Images", *last), map(cells, results))

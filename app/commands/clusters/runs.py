@@ -270,8 +270,10 @@ def _exemplars_text(result: dict[str, Any]) -> str:
 
 def _levels(workspace: Any, run: Any) -> dict[str, dict[str, Any]]:
     """The levels of a run, the coarsest first: number of the run, number of clusters, and whether it is current."""
+    from benthoscope.engine.workspace.runs import proper_clusters
+
     return {
-        level: {"run": member.id, "clusters": member.summary.get("clusters"), "current": member.current}
+        level: {"run": member.id, "clusters": proper_clusters(member.summary), "current": member.current}
         for level, member in workspace.runs.levels(run).items()
     }
 
@@ -304,8 +306,10 @@ def _current_mark(facts: dict[str, Any]) -> str:
 
 
 def _clusters_text(run: dict[str, Any]) -> str:
+    from benthoscope.engine.workspace.runs import proper_clusters
+
     of_segments = f", {run['segment_clusters']} of segments" if "segment_clusters" in run else ""
-    return f"{run.get('clusters', '')}{of_segments}"
+    return f"{proper_clusters(run) or ''}{of_segments}"
 
 
 def _comparison_text(comparison: dict[str, Any]) -> Any:
@@ -318,6 +322,8 @@ def _comparison_text(comparison: dict[str, Any]) -> Any:
     for side, run in (("one", comparison["one"]), ("other", comparison["other"])):
         score = "" if run["held_out"] is None else f", held-out log likelihood {run['held_out']:.4f}"
         lines.append(f"{run['name']}: {run['clusters']} clusters{score}; sizes {run['sizes']}")
+        if run["without_cluster"] is not None:
+            lines.append(f"  number {run['without_cluster']} stands for the images without a cluster")
         lines += [
             f"  cluster {entry['cluster']} was split into {entry['into']}" for entry in comparison["splits"][side]
         ]

@@ -12,7 +12,7 @@ from benthoscope.app.session.session import Session
 from benthoscope.engine.jobs.cluster.levels import can_have_levels
 from benthoscope.engine.problems import fail
 from benthoscope.engine.workspace import Run
-from benthoscope.engine.workspace.runs import LEVELS
+from benthoscope.engine.workspace.runs import LEVELS, proper_clusters
 
 COMPUTE = "levels"  # kind of the job that computes them
 DIRECTIONS = {"coarser": -1, "finer": 1}
@@ -35,7 +35,7 @@ class ShownLevels:
             "computable": self.computable,
             "computing": self.computing,
             **{
-                name: None if run is None else {"run": run.id, "clusters": run.summary.get("clusters")}
+                name: None if run is None else {"run": run.id, "clusters": proper_clusters(run.summary)}
                 for name, run in (("coarser", self.coarser), ("finer", self.finer))
             },
         }

@@ -16,7 +16,9 @@ from benthoscope.engine.jobs.cluster.model_catalog import (
     STREAM_MODELS,
     USUAL_MODEL,
     USUAL_WIDTH,
+    compares_pairs,
     entry_named,
+    has_width,
     model_named,
 )
 from benthoscope.engine.problems import fail
@@ -118,7 +120,8 @@ def _fields(app: AppState, collections: list[str], model: str | None) -> tuple[F
             (("", "All images"), *((name, name) for name in collections)),
             more=True,
         ),
-        _advanced("max_clusters", "Maximum clusters"),
+        _advanced("max_clusters", "Maximum clusters", remark="kmeans: the number of clusters; 40 if this is empty."),
+        _advanced("min_cluster_size", "Smallest cluster", remark="Empty: 5."),
         _advanced("max_image_clusters", "Maximum image clusters"),
         _advanced("memory", "Memory", remark="Empty: 4,000."),
         _advanced("epoch", "Images per round", remark="Empty: 2,000."),
@@ -183,7 +186,7 @@ def _choices(app: AppState, level: str, usual: str) -> tuple[str, tuple[tuple[st
 
 def _jobs(app: AppState, values: Values) -> list[tuple[str, dict[str, Any], str]]:
     model = _model(values)
-    widths: Sequence[float | None] = widths_of(values["sweep"]) or [None]
+    widths: Sequence[float | None] = _swept_widths(model, values["sweep"]) or [None]
     lacking = _lacking(app, values)
     before = [("features", {"kinds": lacking}, f"Describe images ({', '.join(lacking)})")] if lacking else []
     common = {
@@ -205,6 +208,13 @@ def _jobs(app: AppState, values: Values) -> list[tuple[str, dict[str, Any], str]
         for width in widths
     ]
     return [_in_a_row([*before, *jobs])] if before else jobs
+
+
+def _swept_widths(model: str, text: str) -> list[float]:
+    widths = widths_of(text)
+    if widths and model not in OF_SEGMENTS and not has_width(model):
+        raise fail("Try several widths", f"clusters of {model} have no width", "leave it empty")
+    return widths
 
 
 def _in_a_row(jobs: list[tuple[str, dict[str, Any], str]]) -> tuple[str, dict[str, Any], str]:
@@ -239,6 +249,8 @@ def _aside(model: str, values: Values, runs: int) -> float:
 
 def _extra(model: str, values: Values) -> dict[str, Any]:
     entry = entry_named(model)
+    if not entry.limit:
+        return {"min_cluster_size": values["min_cluster_size"]} if values["min_cluster_size"] else {}
     if entry.has_topics or not entry.has_search:
         name = "max_clusters" if entry.has_topics else entry.limit  # the job translates it for topic models
         return {name: values["max_clusters"]} if values["max_clusters"] else {}
@@ -260,6 +272,8 @@ def _width(model: str, values: Values, swept: float | None) -> dict[str, Any]:
 
 def _settings_text(model: str, values: Values, swept: float | None) -> str:
     width = swept or (values["segment_width"] if model in OF_SEGMENTS - OF_BOTH else values["width"])
+    if model not in OF_SEGMENTS and not has_width(model):
+        return model
     return f"{model}, width {width:g}" if width else model
 
 
@@ -294,9 +308,11 @@ def _cost(app: AppState, values: Values) -> str:
         first, total_time = f"{' and '.join(lacking)} features are computed first; ", describing + total_time
     several = f" in {runs} runs, one after the other" if runs > 1 else ""
     memory = _memory(model, values, rows, width)
+    entry = entry_named(model)
+    stored = "; clusters found so far are stored" if entry.has_search or entry.has_topics else ""
     line = (
         f"{first}time{' for all' if lacking else ''}: {total_time}, for {unit} with {width} feature dimensions"
-        f"{several}. {memory} You can cancel the job; clusters found so far are stored."
+        f"{several}. {memory} You can cancel the job{stored}."
     )
     return line[0].upper() + line[1:]
 
@@ -310,7 +326,7 @@ def _memory(model: str, values: Values, rows: int, width: int) -> str:
     if model == JOINT_SEGMENTATION:
         return "The memory stays the same size, however many images there are."
     if model not in STREAM_MODELS:
-        return f"{rows * width * 4 / 1e6 + 300:,.0f} MB of memory."
+        return f"{rows * width * (12 if compares_pairs(model) else 4) / 1e6 + 300:,.0f} MB of memory."
     from benthoscope.engine.streaming import memory_need  # slow to import
 
     need = memory_need(model_named(model)(**_extra(model, values)), width, rows)

@@ -1,5 +1,6 @@
 """View model of the Review page: label a cluster, extend a label to similar images, check bulk labels."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -116,10 +117,14 @@ class Review(RunViewModel):
 
     def current_cluster(self) -> int:
         """The shown cluster: the chosen one, or the one with most unlabelled images."""
-        shares, sizes = self.open_share(), self.arrangement().sizes()
-        if self.cluster in sizes:
-            return self.cluster
-        return max(sizes, key=lambda cluster: (shares[cluster] > 0, shares[cluster] * sizes[cluster]))
+        sizes = self.arrangement().sizes()
+        return self.cluster if self.cluster in sizes else max(sizes, key=self._urgency())
+
+    def _urgency(self) -> Callable[[int], tuple[bool, bool, float]]:
+        """The order of clusters to label: by their unlabelled images. Images without a cluster come last: they do not
+        belong together."""
+        shares, sizes, outside = self.open_share(), self.arrangement().sizes(), self.reviewed_run().without_cluster
+        return lambda cluster: (shares[cluster] > 0, cluster != outside, shares[cluster] * sizes[cluster])
 
     def members(self) -> np.ndarray:
         """Images of the shown cluster, the most different first, labelled ones last."""
@@ -191,13 +196,10 @@ class Review(RunViewModel):
 
     def next_cluster(self) -> None:
         """Show the other cluster with most unlabelled images."""
-        current, shares, sizes = self.current_cluster(), self.open_share(), self.arrangement().sizes()
-        waiting = [cluster for cluster in sizes if cluster != current and shares[cluster] > 0]
-        self.param.update(
-            mode="cluster",
-            page=0,
-            cluster=max(waiting, key=lambda cluster: shares[cluster] * sizes[cluster], default=current),
-        )
+        current, shares = self.current_cluster(), self.open_share()
+        waiting = [cluster for cluster in shares if cluster != current and shares[cluster] > 0]
+        cluster = max(waiting, key=self._urgency(), default=current)
+        self.param.update(mode="cluster", page=0, cluster=cluster)
         self.step += 1
 
     def switch_level(self, direction: str) -> None:

@@ -20,6 +20,7 @@ from benthoscope.engine.exchange.parsing.csv_output import stamp
 from benthoscope.engine.jobs.cluster.compare_runs import Comparison, compare_runs
 from benthoscope.engine.jobs.cluster.fit_request import FIELDS, limit_sentences
 from benthoscope.engine.workspace import Run
+from benthoscope.engine.workspace.runs import proper_clusters
 
 
 class RunsBoard(CommandComponent):
@@ -176,7 +177,9 @@ def row(run: Run, replaced: Mapping[int, tuple[str, float]] | None = None) -> di
     return {
         **run.facts(),
         "problem": None if run.is_stored else "its files are missing: run benthoscope doctor",
-        "clusters": summary.get("clusters"),
+        "clusters": proper_clusters(summary),
+        "unclustered": run.unclustered,
+        "without_cluster": run.without_cluster,
         "images": summary.get("images"),
         "held_out": summary.get("held_out"),
         "partial": bool(summary.get("partial")),
@@ -194,6 +197,7 @@ def table_row(run: Mapping[str, Any], *, current: bool, shown: bool, comparing: 
     tags = [
         ("stopped early", None, run["partial"]),
         ("files missing", run["problem"], run["problem"]),
+        (f"{run['unclustered']:,} outside", "These images are in no cluster", run["unclustered"]),
         (f"{run['replaced']:,} images replaced since", replaced, run["replaced"]),
     ]
     name = run["name"]
@@ -218,7 +222,7 @@ def details(session: Session, run: Run) -> dict[str, Any]:
     """The values needed to reproduce the run, and which plots it has."""
     provenance = run.provenance
     family = levels_of(session.app, run)
-    levels = [[level, member.id, member.summary.get("clusters")] for level, member in family.items()]
+    levels = [[level, member.id, proper_clusters(member.summary)] for level, member in family.items()]
     return {
         **row(run),
         "levels": levels if len(levels) > 1 else [],

@@ -2,6 +2,9 @@
 
 A run has arrays in a common row order: image_ids, labels, probability (of the label). For the groups it has group_ids
 and weights (groups x clusters). It also has the arrays of the model, which allow to predict new images.
+
+Images that a model leaves without a cluster form one more cluster, the last one, with the name "Without cluster". So
+every page shows them, and a comparison or a measure of purity cannot overlook them.
 """
 
 import time
@@ -17,10 +20,15 @@ from benthoscope.engine.jobs.cluster.exemplars import exemplars_unless_cancelled
 from benthoscope.engine.jobs.cluster.fit_request import FitRequest, Trace, estimator_for, fit_summary, provenance
 from benthoscope.engine.jobs.cluster.inputs import Rows, chosen_rows, errors_name_images, narrowed
 from benthoscope.engine.jobs.cluster.levels import PlannedLevels
-from benthoscope.engine.jobs.cluster.model_catalog import learns_from_stream, looks_at_segments, with_width
+from benthoscope.engine.jobs.cluster.model_catalog import (
+    compares_pairs,
+    learns_from_stream,
+    looks_at_segments,
+    with_width,
+)
 from benthoscope.engine.jobs.cluster.streamed_rows import refuse_for_stream, streamed_rows, values_for_levels
 from benthoscope.engine.jobs.context import JobContext
-from benthoscope.engine.jobs.durations import record, row_work
+from benthoscope.engine.jobs.durations import pair_work, record, row_work
 from benthoscope.engine.mixtures import BayesianMixture
 from benthoscope.engine.problems import fail
 from benthoscope.engine.progress import Cancelled
@@ -88,6 +96,7 @@ def cluster(
         rows, steering = _steered(workspace, chosen_rows(workspace, features, collection), crowd, dimensions)
     chosen = with_width(model, width, dict(parameters or {}))
     title = f"{model} {features} {width:g}" if "width" in chosen else f"{model} {features}"
+    title = f"{title}, {chosen['n_clusters']} clusters" if "n_clusters" in chosen else title
     title = f"{title}, steered by {steering.run.name}" if steering else title
     request = FitRequest(model, chosen, name or title, share(hold_out), seed, steering)
     with computing_on(scheduler) as compute:
@@ -99,7 +108,9 @@ def cluster(
 
 def _record_time(request: FitRequest, rows: Rows, seconds: float) -> None:
     count, width = rows.values.shape
-    if learns_from_stream(request.model):
+    if compares_pairs(request.model):
+        record("cluster pairs", request.model, pair_work(count, width), seconds)
+    elif learns_from_stream(request.model):
         record("cluster in rounds", request.model, round_work(estimator_for(request), width, count), seconds)
     else:
         record("cluster", request.model, row_work(count, width), seconds)
@@ -120,15 +131,18 @@ def _fitted_run(
     job: JobContext, workspace: Workspace, rows: Rows, request: FitRequest, compute: Compute, levels: bool
 ) -> tuple[Run, dict[str, Any]]:
     began, trace = time.time(), Trace(job.on_step)
-    held_out = _held_out_score(rows, request, compute, trace) if request.hold_out else None
     estimator = estimator_for(request)
+    refuse_for_distances(estimator, request.model, request.hold_out, request.steering is not None)
+    held_out = _held_out_score(rows, request, compute, trace) if request.hold_out else None
     partial = _stopped_early(job, estimator, rows, compute, trace)
     arrays = results(estimator, rows, compute, request.steering)
+    unclustered = int((arrays["labels"] == estimator.n_clusters_).sum())
     summary: dict[str, Any] = {
-        "clusters": int(estimator.n_clusters_),
+        "clusters": int(estimator.n_clusters_) + bool(unclustered),
         "images": len(rows.image_ids),
         "held_out": held_out,
         **fit_summary(estimator, partial),
+        **({"unclustered": unclustered} if unclustered else {}),
     }
     if request.steering:
         summary["crowd"] = request.steering.to_dict(arrays["labels"])
@@ -140,8 +154,8 @@ def _fitted_run(
     if levels and values is None:
         job.log("no finer and coarser clusters: they need all rows in memory, and there are too many")
     planned = PlannedLevels(job, values, arrays["labels"], levels and not partial and values is not None)
-    planned.compute(request.parameters, clusters)
-    run = workspace.runs.add(new, arrays, counted_clusters(arrays["labels"], clusters))
+    planned.compute(request.parameters, clusters, unclustered)
+    run = workspace.runs.add(new, arrays, counted_clusters(arrays["labels"], clusters, unclustered=unclustered))
     if exemplars is not None:
         write_exemplars(run, exemplars)
     if partial:
@@ -169,9 +183,17 @@ def results(
     compute: Compute,
     steering: "Steering | None" = None,
 ) -> dict[str, Any]:
-    """Return the arrays of a run from a fitted estimator. Images with crowd answers get the cluster that the answers
-    support."""
+    """Return the arrays of a run from a fitted estimator. Images without a cluster get the number after the last
+    cluster. Images with crowd answers get the cluster that the answers support."""
     labels, probability = estimator.assign(rows.source, rows.groups, compute=compute)
+    clusters = int(estimator.n_clusters_)
+    if not clusters:
+        raise fail(
+            "clusters",
+            f"the model leaves all {len(labels):,} images without a cluster",
+            "use a smaller min_cluster_size or min_samples, or another model",
+        )
+    labels = np.where(labels < 0, clusters, labels)
     if steering:
         labels, probability = labels.copy(), probability.copy()
         labels[steering.row_numbers], probability[steering.row_numbers] = steering.members(
@@ -200,7 +222,7 @@ def shares(labels: np.ndarray, groups: np.ndarray, estimator: BayesianMixture) -
     """Return the proportions of each dive (groups, clusters), from the model or, if it ignores dives, by counting."""
     if estimator._sees_groups:
         return np.asarray(estimator.weights_)
-    return counted_shares(labels, groups, estimator.n_clusters_)[1]
+    return counted_shares(labels, groups, max(estimator.n_clusters_, int(labels.max()) + 1))[1]
 
 
 def _held_out_score(rows: Rows, request: FitRequest, compute: Compute, trace: Trace) -> float:
@@ -215,14 +237,20 @@ def _held_out_score(rows: Rows, request: FitRequest, compute: Compute, trace: Tr
             "use a share of about 0.1",
         )
     estimator = estimator_for(request)
-    if not hasattr(estimator, "score"):
-        raise fail("hold-out", f"{request.model} has no density for scoring", "do not use hold-out")
     trace.stage = "without the held-out images: "
     with errors_name_images(rows.features, rows.image_ids[~aside]):
         estimator.fit(X[~aside], groups=rows.groups[~aside], compute=compute, on_step=trace.on_step)
     trace.stage = ""
     with errors_name_images(rows.features, rows.image_ids[aside]):
         return float(estimator.score(X[aside], groups=rows.groups[aside]))
+
+
+def refuse_for_distances(estimator: Any, model: str, hold_out: float, steered: bool) -> None:
+    """Raise for options that need densities or probabilities of a model without them."""
+    if hold_out and not hasattr(estimator, "score"):
+        raise fail("hold-out", f"{model} has no density for scoring", "do not use hold-out")
+    if steered and not hasattr(estimator, "predict_proba"):
+        raise fail("crowd", f"{model} cannot be steered by the answers of a crowd", "use another model, such as gmc")
 
 
 def share(value: float) -> float:

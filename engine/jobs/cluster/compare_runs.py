@@ -35,8 +35,12 @@ class Comparison:
         return rows, np.lexsort((-self.table.sum(0), partner))
 
     def splits(self) -> dict[str, list[dict[str, Any]]]:
-        """Return, for each run, the clusters that the other run divides into several."""
-        return {"one": _splits(self.table), "other": _splits(self.table.T)}
+        """Return, for each run, the clusters that the other run divides into several. Images without a cluster are none
+        that could be divided, but they may be a part of one."""
+        return {
+            "one": _splits(self.table, self.first.without_cluster),
+            "other": _splits(self.table.T, self.other.without_cluster),
+        }
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -80,9 +84,11 @@ def write_assignments(workspace: Workspace, run: Run, path: Path) -> int:
     return len(images)
 
 
-def _splits(table: np.ndarray) -> list[dict[str, Any]]:
+def _splits(table: np.ndarray, without_cluster: int | None) -> list[dict[str, Any]]:
     splits = []
     for number, row in enumerate(table):
+        if number == without_cluster:
+            continue
         pieces = np.flatnonzero(row >= max(A_SHARE * row.sum(), 1))
         if len(pieces) > 1:
             splits.append({"cluster": number, "into": pieces[np.argsort(-row[pieces])].tolist()})
@@ -94,6 +100,7 @@ def _facts(run: Run, sizes: np.ndarray) -> dict[str, Any]:
         "id": run.id,
         "name": run.name,
         "clusters": run.summary["clusters"],
+        "without_cluster": run.without_cluster,
         "held_out": run.summary.get("held_out"),
         "sizes": sizes.tolist(),
     }

@@ -11,11 +11,14 @@ from benthoscope.engine.exchange.crowd_answers import numbered
 from benthoscope.engine.features.compression import LinearProjection
 from benthoscope.engine.jobs.cluster.inputs import Rows, chosen_rows, narrowed, supported
 from benthoscope.engine.jobs.cluster.label_constraints import NO_TERM, joined_by_term, kept_apart, mixed
+from benthoscope.engine.jobs.cluster.model_catalog import DISTANCE_MODELS
 from benthoscope.engine.jobs.context import JobContext
 from benthoscope.engine.mixtures import GMC, MODELS, BayesianMixture
 from benthoscope.engine.problems import fail
 from benthoscope.engine.workspace import NewRun, Run, Workspace
 from benthoscope.engine.workspace.runs import counted_clusters, counted_shares
+
+GROUPED = "gmc"  # the model of a constrained run if that of the earlier run cannot start from given clusters
 
 
 @dataclass(frozen=True)
@@ -110,13 +113,15 @@ def _stored(
         "group_ids": groups,
         "weights": shares,
     }
+    before = {name: value for name, value in training.run.summary_without_level.items() if name != "unclustered"}
+    has_other_model = training.run.model in DISTANCE_MODELS  # they cannot start from clusters: a grouped mixture did
     new = NewRun(
         name or f"{training.run.name}, constrained by labels",
-        training.run.model,
+        GROUPED if has_other_model else training.run.model,
         training.run.features,
-        dict(training.run.parameters),
+        {} if has_other_model else dict(training.run.parameters),
         {**training.run.provenance, "steered_from": training.run.id, "labels": steering},
-        {**training.run.summary_without_level, "clusters": count, "images": len(labels), "derived": True},
+        {**before, "clusters": count, "images": len(labels), "derived": True},
     )
     return workspace.runs.add(new, arrays, counted_clusters(labels, count))
 

@@ -15,6 +15,7 @@ from benthoscope.engine.jobs.cluster.model_catalog import model_named
 from benthoscope.engine.problems import fail
 from benthoscope.engine.progress import OnStep, Progress
 from benthoscope.engine.workspace import NewRun, Run, Workspace
+from benthoscope.engine.workspace.runs import WITHOUT_CLUSTER
 
 if TYPE_CHECKING:
     from benthoscope.engine.jobs.cluster.constrained import Steering
@@ -100,7 +101,7 @@ def fit_summary(estimator: Any, partial: bool) -> dict[str, Any]:
     """Return the course of the fit for the summary of a run. A fit that was stopped has not converged."""
     return {
         "partial": partial,
-        "lower_bound": float(estimator.lower_bound_),
+        "lower_bound": None if estimator.lower_bound_ is None else float(estimator.lower_bound_),
         "converged": bool(estimator.converged_) and not partial,
         "limits": getattr(estimator, "limits_reached_", []),
     }
@@ -133,16 +134,27 @@ ONE_CLUSTER = (
 
 
 def limit_sentences(run: Run, names: Mapping[str, str] = OPTIONS) -> list[str]:
-    """Return one sentence per limit that the fit reached, and one if all rows form a single cluster. `names` has the
-    names of the settings that raise the limits."""
+    """Return one sentence per limit that the fit reached, one if all rows form a single cluster, and one if images are
+    without a cluster. `names` has the names of the settings that raise the limits."""
     allowed = run.provenance.get("parameters") or {}
     found_one = run.summary.get("clusters") == 1 and run.summary.get("lower_bound") is not None
     alone = [ONE_CLUSTER] if found_one and allowed.get("max_clusters") != 1 else []
-    return alone + [
-        f"The fit reached the limit of {allowed[limit]:,} {_counted(run, limit)}; raise it with {names[limit]}."
-        for limit in run.summary.get("limits") or []
-        if limit in names and allowed.get(limit)
-    ]
+    outside = [_outside(run)] if run.unclustered else []
+    return (
+        alone
+        + outside
+        + [
+            f"The fit reached the limit of {allowed[limit]:,} {_counted(run, limit)}; raise it with {names[limit]}."
+            for limit in run.summary.get("limits") or []
+            if limit in names and allowed.get(limit)
+        ]
+    )
+
+
+def _outside(run: Run) -> str:
+    images = run.summary["images"]
+    share = f"{run.unclustered:,} of {images:,} images ({run.unclustered / images:.0%})"
+    return f"{share} are in no cluster. They are together in one more, “{WITHOUT_CLUSTER}”."
 
 
 def with_limits(workspace: Workspace, result: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ probabilities, because it has no fitted model. Its array `parents` links it to t
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,7 +38,12 @@ def levels(job: JobContext, workspace: Workspace, *, run: int | None = None) -> 
     usual = usual_run(workspace, run)
     ids, values = _rows_of_run(workspace, usual)
     hierarchy = hierarchy_of(
-        values, _labels_of(usual, ids), usual.parameters, int(usual.summary["clusters"]), job.on_step
+        values,
+        _labels_of(usual, ids),
+        usual.parameters,
+        int(usual.summary["clusters"]),
+        job.on_step,
+        unclustered=usual.unclustered > 0,
     )
     return {"run": usual.id, "name": usual.name, "levels": store_levels(workspace, usual, ids, hierarchy)}
 
@@ -62,11 +68,13 @@ class PlannedLevels:
         self._hierarchy: ClusterHierarchy | None = None
         self._cancelled = False
 
-    def compute(self, parameters: Mapping[str, Any], clusters: int) -> None:
+    def compute(self, parameters: Mapping[str, Any], clusters: int, unclustered: int = 0) -> None:
         if not self._requested or self._values is None:
             return
         try:
-            self._hierarchy = hierarchy_of(self._values, self._labels, parameters, clusters, self._on_step)
+            self._hierarchy = hierarchy_of(
+                self._values, self._labels, parameters, clusters, self._on_step, unclustered=unclustered > 0
+            )
         except Cancelled:
             if self._job.interrupted:
                 raise
@@ -115,13 +123,38 @@ def _children(parents: np.ndarray) -> dict[int, list[int]]:
 
 
 def hierarchy_of(
-    values: np.ndarray, labels: np.ndarray, parameters: Mapping[str, Any], clusters: int, on_step: OnStep
+    values: np.ndarray,
+    labels: np.ndarray,
+    parameters: Mapping[str, Any],
+    clusters: int,
+    on_step: OnStep,
+    *,
+    unclustered: bool = False,
 ) -> "ClusterHierarchy":
-    """Return the levels around these labels; `parameters` are those of the run."""
+    """Return the levels around these labels; `parameters` are those of the run. With `unclustered`, the images without
+    a cluster are the last cluster of the run and of each level."""
     from benthoscope.engine.mixtures import cluster_hierarchy  # slow to import
 
     width = float(parameters.get("image_width") or parameters.get("width") or 0.05)
-    return cluster_hierarchy(values, labels, width=width, n_clusters=clusters, on_step=on_step, random_state=0)
+    if not unclustered:
+        return cluster_hierarchy(values, labels, width=width, n_clusters=clusters, on_step=on_step, random_state=0)
+    has_cluster = labels < clusters - 1
+    inner = hierarchy_of(values[has_cluster], labels[has_cluster], parameters, clusters - 1, on_step)
+    coarse_count, _, fine_count = inner.n_clusters
+
+    def completed(levels: np.ndarray, last: int) -> np.ndarray:
+        every = np.full(len(labels), last, np.int32)
+        every[has_cluster] = levels
+        return every
+
+    return replace(
+        inner,
+        coarse=completed(inner.coarse, coarse_count),
+        middle=completed(inner.middle, clusters - 1),
+        fine=completed(inner.fine, fine_count),
+        coarse_parent=np.append(inner.coarse_parent, np.int32(coarse_count)),
+        middle_parent=np.append(inner.middle_parent, np.int32(clusters - 1)),
+    )
 
 
 def store_levels(
@@ -134,7 +167,10 @@ def store_levels(
         "finer": (hierarchy.fine, fine, hierarchy.middle_parent, hierarchy.widths[2]),
     }
     return {
-        level: {"run": _stored_level(workspace, usual, level, image_ids, *values).id, "clusters": values[1]}
+        level: {
+            "run": _stored_level(workspace, usual, level, image_ids, *values).id,
+            "clusters": values[1] - bool(usual.unclustered),
+        }
         for level, values in nested.items()
     }
 
@@ -169,6 +205,9 @@ def _stored_level(
         "lower_bound": None,
         "held_out": None,
     }
+    unclustered = int((labels == clusters - 1).sum()) if usual.unclustered else 0
+    if unclustered:
+        summary["unclustered"] = unclustered
     new = NewRun(
         f"{usual.name} ({level})",
         usual.model,
@@ -177,7 +216,8 @@ def _stored_level(
         {**usual.provenance, "level_of": usual.id, "bounds": [], "trace": []},
         summary,
     )
-    return workspace.runs.add_level(usual, level, new, arrays, counted_clusters(labels, clusters) + segment_clusters)
+    image_clusters = counted_clusters(labels, clusters, unclustered=unclustered)
+    return workspace.runs.add_level(usual, level, new, arrays, image_clusters + segment_clusters)
 
 
 def _known_images(

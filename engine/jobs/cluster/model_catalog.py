@@ -30,11 +30,12 @@ class ModelEntry:
     is_stream: bool = False  # whether it reads the images once, in epochs, with a memory of constant size
     two_levels: bool = False  # whether there are clusters of images and clusters of segments
     has_search: bool = True  # whether it chooses the number of clusters by a search, and its clusters have a shape
+    compares_pairs: bool = False  # whether its time grows with the square of the number of images
     has_topics: bool = False  # whether an image has proportions of topics, and only segments have clusters
     choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # where they differ from those in PARAMETERS
     observation: str | None = None  # the shape of clusters that jobs use; None is the estimator's default
     usual_values: Mapping[str, Any] = field(default_factory=dict)  # where jobs differ from the estimator's defaults
-    limit: str = "max_clusters"  # the parameter that limits the number of clusters
+    limit: str = "max_clusters"  # the parameter that limits or sets the number of clusters; empty if there is none
 
     @property
     def estimator(self) -> type:
@@ -207,12 +208,33 @@ CATALOG = (
         has_search=False,
         limit="n_clusters",
     ),
+    ModelEntry(
+        "kmeans",
+        "benthoscope.engine.distance_models:KMeans",
+        "A given number of kinds",
+        "Which kinds of images are there, if you set their number? k-means, for comparison. Ignores the {group}.",
+        advanced=True,
+        has_search=False,
+        limit="n_clusters",
+    ),
+    ModelEntry(
+        "hdbscan",
+        "benthoscope.engine.distance_models:HDBSCAN",
+        "Dense groups of images",
+        "Which images are in dense groups, and which are between them? HDBSCAN, for comparison. Ignores the {group}; "
+        "images in no cluster are together in one named Without cluster. At most 100,000 images.",
+        advanced=True,
+        has_search=False,
+        compares_pairs=True,
+        limit="",
+    ),
 )
 ENTRIES = {entry.name: entry for entry in CATALOG}
 SEGMENT_MODELS = frozenset(entry.name for entry in CATALOG if entry.uses_segments)
 STREAM_MODELS = frozenset(entry.name for entry in CATALOG if entry.is_stream and entry.uses_images)
 TOPIC_MODELS = frozenset(entry.name for entry in CATALOG if entry.has_topics)
 
+DISTANCE_MODELS = frozenset({"kmeans", "hdbscan"})  # for comparisons: without densities and proportions of dives
 USUAL_MODEL = "gmc"  # measures better than mcm on the sample campaign: V-measure .868 against .726
 USUAL_WIDTH = 0.05  # of image clusters
 SEGMENT_WIDTH = 1.0  # default for segment clusters
@@ -327,10 +349,27 @@ PARAMETERS: dict[str, ParameterHelp] = {
     "frozen_start": ParameterHelp(
         "Whether the image clusters stay as they start until the first split of a segment cluster; off by default."
     ),
+    # --- kmeans and hdbscan
+    "min_cluster_size": ParameterHelp(
+        "hdbscan: the smallest number of images of a cluster; 5 by default. Larger values give fewer clusters.", 2
+    ),
+    "min_samples": ParameterHelp(
+        "hdbscan: the density at an image is measured by the distance to this many neighbours; as many as the smallest "
+        "cluster by default. Larger values leave more images without a cluster.",
+        1,
+    ),
+    "cluster_selection_method": ParameterHelp(
+        "hdbscan: whether the clusters are those that last longest while the density rises (eom, the default), or the "
+        "smallest ones (leaf).",
+        choices=("eom", "leaf"),
+    ),
+    "cluster_selection_epsilon": ParameterHelp(
+        "hdbscan: clusters at a smaller distance from each other are joined; 0, the default, joins none.", 0
+    ),
     # --- rim and krim
     "n_clusters": ParameterHelp(
         "The largest number of clusters; superfluous ones become empty. 20 by default for rim and krim. Increase it if "
-        "none becomes empty. iwtm: the largest number of visual words.",
+        "none becomes empty. kmeans: the number of clusters, 40 by default. iwtm: the largest number of visual words.",
         1,
     ),
     "strength": ParameterHelp(
@@ -380,7 +419,7 @@ PARAMETERS: dict[str, ParameterHelp] = {
     # --- all models
     "tol": ParameterHelp(
         "The fit stops when an iteration improves its objective by less than this. Mixtures: 1e-7 nats per row by "
-        "default. rim and krim: 1e-9 of its value.",
+        "default. rim and krim: 1e-9 of its value. kmeans: when centres move by less than 1e-4 of the variance.",
         0,
     ),
     "max_iter": ParameterHelp(
@@ -478,13 +517,22 @@ def looks_at_segments(word: str) -> bool:
     return word in SEGMENT_MODELS
 
 
+def compares_pairs(word: str) -> bool:
+    """Whether the time of a model grows with the square of the number of images."""
+    return entry_named(word).compares_pairs
+
+
 def learns_from_stream(word: str) -> bool:
     return word in STREAM_MODELS
 
 
 def with_width(word: str, width: float, parameters: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters with the width of clusters, for models that have one."""
-    return {"width": width, **parameters} if "width" in model_named(word)().get_params() else parameters
+    return {"width": width, **parameters} if has_width(word) else parameters
+
+
+def has_width(word: str) -> bool:
+    return "width" in model_named(word)().get_params()
 
 
 def with_widths(word: str, of_images: float, of_segments: float | None, parameters: dict[str, Any]) -> dict[str, Any]:

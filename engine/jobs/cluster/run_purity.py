@@ -8,6 +8,7 @@ import numpy as np
 from benthoscope.engine.analysis.cluster_purity import LabelAgreement, label_agreement, separation
 from benthoscope.engine.problems import BadInput
 from benthoscope.engine.workspace import Run, Workspace
+from benthoscope.engine.workspace.runs import proper_clusters
 
 SAMPLE = 2000  # random images for the silhouette; its time grows with the square of their number
 
@@ -15,12 +16,15 @@ SAMPLE = 2000  # random images for the silhouette; its time grows with the squar
 @dataclass(frozen=True)
 class RunPurity:
     """`probability` is the mean probability of the images in their cluster; None for runs without. `separation` is the
-    mean silhouette of `sample` random images; None without features or with one cluster."""
+    mean silhouette of `sample` random images; None without features or with one cluster. `clusters` and `unclustered`
+    are the number of clusters and of images without one, which count as one more cluster in all measures."""
 
     by_labels: LabelAgreement
     probability: float | None
     separation: float | None
     sample: int
+    clusters: int
+    unclustered: int
 
     def to_dict(self) -> dict[str, Any]:
         return {**asdict(self), "text": purity_text(self)}
@@ -35,7 +39,9 @@ def run_purity(
     ids, clusters = np.asarray(run.array("image_ids")), np.asarray(run.array("labels"))
     probability = float(np.mean(run.array("probability"))) if "probability" in run.arrays() else None
     distance, sample = measured_separation or run_separation(workspace, run)
-    return RunPurity(label_agreement(clusters, labels_by_looking(workspace, ids)), probability, distance, sample)
+    agreement = label_agreement(clusters, labels_by_looking(workspace, ids))
+    count = proper_clusters(run.summary) or int(clusters.max(initial=-1)) + 1
+    return RunPurity(agreement, probability, distance, sample, count, run.unclustered)
 
 
 def run_separation(workspace: Workspace, run: Run) -> tuple[float | None, int]:
@@ -94,5 +100,9 @@ def purity_text(purity: RunPurity) -> str:
         sentences.append(
             f"The mean silhouette of {purity.sample:,} images is {purity.separation:.2f} "
             "(1: clusters are far apart, 0: they touch)."
+        )
+    if purity.unclustered:
+        sentences.append(
+            f"The {purity.unclustered:,} images without a cluster count as one more cluster in these figures."
         )
     return " ".join(sentences)

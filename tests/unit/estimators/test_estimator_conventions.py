@@ -14,9 +14,10 @@ from sklearn.preprocessing import StandardScaler
 
 from benthoscope.engine.crowd import BayesianCrowdClustering, FactorizationCrowdClustering
 from benthoscope.engine.discriminative import RIM, KernelRIM, SemiSupervisedRIM
+from benthoscope.engine.distance_models import HDBSCAN, KMeans
 from benthoscope.engine.exemplars import StreamGreedy
 from benthoscope.engine.mixtures import BGMM, GMC, MCM, SCM, VDP, SymmetricGMC
-from benthoscope.engine.mixtures.baselines import BayesianRestarts, GaussianMixtureByBIC, KMeans, SelfTuningSpectral
+from benthoscope.engine.mixtures.baselines import BayesianRestarts, GaussianMixtureByBIC, SelfTuningSpectral
 from benthoscope.engine.mixtures.estimator import changed_parameters
 from benthoscope.engine.problems import BadInput
 
@@ -34,6 +35,7 @@ IN_GROUPS = [
     RIM,
     KernelRIM,
     KMeans,
+    HDBSCAN,
     GaussianMixtureByBIC,
     SelfTuningSpectral,
     BayesianRestarts,

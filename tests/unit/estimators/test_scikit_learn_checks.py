@@ -2,9 +2,10 @@
 
 from benthoscope.engine.crowd import BayesianCrowdClustering, FactorizationCrowdClustering
 from benthoscope.engine.discriminative import RIM, KernelRIM, SemiSupervisedRIM
+from benthoscope.engine.distance_models import HDBSCAN, KMeans
 from benthoscope.engine.exemplars import SparseGPRegressor, StreamGreedy
 from benthoscope.engine.mixtures import BGMM, GMC, MCM, SCM, VDP, SymmetricGMC
-from benthoscope.engine.mixtures.baselines import BayesianRestarts, GaussianMixtureByBIC, KMeans, SelfTuningSpectral
+from benthoscope.engine.mixtures.baselines import BayesianRestarts, GaussianMixtureByBIC, SelfTuningSpectral
 from benthoscope.engine.streaming import MemoryBoundedTopicModel, MemoryBoundedVDP
 from benthoscope.engine.topics import InfiniteWordTopicModel
 from tests.scikit_learn_checks import ONE_IMAGE, scikit_learn_checks, without_target
@@ -23,12 +24,18 @@ def test_mixtures_of_two_levels(estimator, check):
 
 
 @scikit_learn_checks(
-    without_target(KMeans)(n_clusters=3, random_state=0),
     without_target(GaussianMixtureByBIC)(most=3, starts=2, random_state=0),
     without_target(SelfTuningSpectral)(random_state=0),
     without_target(BayesianRestarts)(restarts=1, random_state=0),
 )
 def test_baselines(estimator, check):
+    check(estimator)
+
+
+@scikit_learn_checks(
+    without_target(KMeans)(n_clusters=3, n_init=2, random_state=0), without_target(HDBSCAN)(min_cluster_size=2)
+)
+def test_distance_models(estimator, check):
     check(estimator)
 
 

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from sklearn.mixture import GaussianMixture
 
+from benthoscope.engine.distance_models import KMeans
 from benthoscope.engine.metrics import v_measure
 from benthoscope.engine.mixtures import GMC
-from benthoscope.engine.mixtures.baselines import BayesianRestarts, GaussianMixtureByBIC, KMeans, SelfTuningSpectral
+from benthoscope.engine.mixtures.baselines import BayesianRestarts, GaussianMixtureByBIC, SelfTuningSpectral
 from benthoscope.engine.problems import BadInput
 
 

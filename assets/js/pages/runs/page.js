@@ -64,7 +64,7 @@ function card(job, plots) {
   const plot = (name, label) => plots.frame(name, {query: {job: job.id}, label, height: 240, live: true})
   return h("div", {class: "card job"}, h("header", {}, icon("bubble_chart"), h("b", {}, job.title), h("span", {class: "soft"}, [job.message, text].filter(Boolean).join(" · ")),
     h("button", {class: "button", disabled: job.cancel_requested, onclick: () => ask(`/api/v1/jobs/${job.id}/cancel`, {method: "POST"})},
-      job.cancel_requested ? "Stopping…" : "Stop and keep")),
+      job.cancel_requested ? "Stopping…" : trace.length ? "Stop and keep" : "Stop")), // k-means has no trace, and nothing to keep
   trace.length > 1 ? h("div", {class: "plots"}, plot("lower-bound", "Lower bound so far"), plot("cluster-count", "Number of clusters so far"),
     job.figures.sizes?.length ? plot("cluster-sizes", "Sizes of the clusters so far") : null) : null)
 }
@@ -101,7 +101,7 @@ const unfolded = new Set() // runs whose names are shown: they stay open when th
 function recognition(run, version) {
   const body = h("div", {class: "names"})
   const row = ({cluster, name, images, example_ids: examples}) => h("tr", {}, h("th", {scope: "row"},
-    h("a", {class: "plain", href: `/explore?run=${run.id}&cluster=${cluster}`}, name ? `${name} ${cluster}` : `Cluster ${cluster}`)),
+    h("a", {class: "plain", href: `/explore?run=${run.id}&cluster=${cluster}`}, cluster === run.without_cluster ? "Without cluster" : name ? `${name} ${cluster}` : `Cluster ${cluster}`)),
   h("td", {class: "number"}, count(images)), h("td", {}, examples.map((id) => h("img", {src: thumbnail(id, 128, version), alt: "", width: 64, height: 48, loading: "lazy"}))))
   const show = async () => {
     const {objects, text} = await ask(`/api/v1/runs/${run.id}/recognition`)
@@ -120,13 +120,16 @@ function comparison(result, send, plots) {
   if (!result) return null
   const {one, other} = result
   const table = plots.frame("contingency", {query: {run: one.id, against: other.id}, label: `Images by cluster of ${one.name} and ${other.name}`, height: 320})
-  const pieces = (list, run, into) => list.slice(0, 12).map((split) => h("li", {}, `Cluster ${split.cluster} of ${run.name} is divided into ${split.into.join(", ")} of ${into.name}`))
+  const part = (into) => (number) => number === into.without_cluster ? "images without a cluster" : number
+  const pieces = (list, run, into) => list.slice(0, 12).map((split) => h("li", {}, `Cluster ${split.cluster} of ${run.name} is divided into ${split.into.map(part(into)).join(", ")} of ${into.name}`))
+  const outside = [one, other].filter((run) => run.unclustered).map((run) => ` ${count(run.unclustered)} images without a cluster of ${run.name} count as one cluster, ${run.without_cluster}.`)
   return h("section", {class: "card details"}, h("header", {class: "head"}, h("h2", {}, `${one.name} compared with ${other.name}`),
     h("button", {class: "plain", "aria-label": "End comparison", onclick: () => send("compare", {number: null})}, icon("close"))),
   h("dl", {class: "stats"}, [["V-measure", result.v_measure.toFixed(3)], ["Adjusted Rand index", result.adjusted_rand.toFixed(3)], ["Images in both", count(result.images)]]
     .map(([key, value]) => h("div", {}, h("dt", {}, key), h("dd", {}, value)))),
+  [one, other].map((run) => h("div", {}, h("h3", {}, `${run.name}: ${count(run.clusters)} clusters`), purity(run))),
   h("p", {class: "soft"}, `Rows are clusters of ${one.name}, columns are clusters of ${other.name}. The shade is the share of the row.`,
-    result.left_out ? ` ${count(result.left_out)} small clusters are not shown.` : ""),
+    outside, result.left_out ? ` ${count(result.left_out)} small clusters are not shown.` : ""),
   h("div", {class: "comparison"}, table, h("ul", {class: "splits"}, pieces(result.splits.one, one, other), pieces(result.splits.other, other, one))))
 }
 
