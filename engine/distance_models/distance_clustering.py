@@ -1,4 +1,4 @@
-"""What k-means and HDBSCAN have in common: their rows, and what is stored with a run."""
+"""The common base class of k-means and HDBSCAN: reading of rows, and storage of fitted models."""
 
 from pathlib import Path
 from typing import Any, ClassVar, Self

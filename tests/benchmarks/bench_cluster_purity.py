@@ -7,10 +7,11 @@ rows. The last table has the cost of the levels of many images.
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from sklearn.cluster import HDBSCAN, KMeans, SpectralClustering
+from sklearn.cluster import SpectralClustering
 
 from benthoscope.engine.analysis.cluster_purity import separation
 from benthoscope.engine.compute import blas_threads
+from benthoscope.engine.distance_models import HDBSCAN, KMeans
 from benthoscope.engine.jobs.cluster.levels import hierarchy_of
 from benthoscope.engine.jobs.cluster.model_catalog import ENTRIES, USUAL_MODEL, USUAL_WIDTH
 from benthoscope.engine.metrics import adjusted_rand, v_measure
@@ -59,7 +60,7 @@ def _table(known: KnownSet) -> Table:
     rows.append(_measured(f"spectral clustering, K = {classes}", known, lambda: _spectral(known, classes)))
     for smallest in (5, 20):
         name = f"HDBSCAN, clusters of {smallest} images or more"
-        rows.append(_measured(name, known, lambda size=smallest: HDBSCAN(size).fit_predict(known.X)))
+        rows.append(_measured(name, known, lambda size=smallest: HDBSCAN(min_cluster_size=size).fit_predict(known.X)))
     return Table(
         f"Purity of clusters. {known.name}: {len(known.X):,} images, {known.classes.max() + 1} classes",
         COLUMNS,
@@ -97,7 +98,7 @@ def _default_run(known: KnownSet, observation: str | None = DEFAULT.observation)
 
 
 def _k_means(known: KnownSet, clusters: int) -> np.ndarray:
-    return KMeans(clusters, n_init=10, random_state=0).fit_predict(known.X)
+    return KMeans(n_clusters=clusters, random_state=0).fit_predict(known.X)
 
 
 def _spectral(known: KnownSet, clusters: int) -> np.ndarray:
