@@ -1,7 +1,7 @@
 """Cost of labelling a whole set by simulated experts: patches, corrected tiles, minutes; and run time of training.
 
-`learning:targets` compares only the ways of working that the targets need, in about a quarter of an hour. `learning:all`
-compares all, with fewer experts and, after `make peers`, with the strategies of scikit-activeml.
+`learning:targets` compares only the ways of working that the targets need, in about a quarter of an hour.
+`learning:all` compares all, with fewer experts and, after `make peers`, with the strategies of scikit-activeml.
 `learning:classes` counts only the patches of each class.
 """
 

@@ -75,5 +75,5 @@ def test_restarts_keep_the_highest_bound_and_take_groups(blobs):
 
 
 def test_more_clusters_than_rows_are_rejected():
-    with pytest.raises(BadInput, match="3 rows for 8 clusters"):
-        KMeans().fit(np.eye(3))
+    with pytest.raises(BadInput, match="8 clusters of 3 rows"):
+        KMeans(n_clusters=8).fit(np.eye(3))
