@@ -110,8 +110,8 @@ class KMeans(DistanceClustering):
 
     def _rows(self, X: Any) -> np.ndarray:
         self._check_fitted()
-        self._check_columns(X)
         rows = usable_rows(X)
+        self._check_columns(X)
         checking.same_columns(rows.shape[1], self.n_features_in_, type(self).__name__)
         return rows
 

@@ -32,9 +32,7 @@ def test_baselines(estimator, check):
     check(estimator)
 
 
-@scikit_learn_checks(
-    without_target(KMeans)(n_clusters=3, n_init=2, random_state=0), without_target(HDBSCAN)(min_cluster_size=2)
-)
+@scikit_learn_checks(without_target(KMeans)(n_clusters=3, n_init=2, random_state=0), without_target(HDBSCAN)())
 def test_distance_models(estimator, check):
     check(estimator)
 
