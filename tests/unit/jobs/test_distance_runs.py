@@ -17,10 +17,11 @@ from benthoscope.app.session.session import Session
 from benthoscope.engine.distance_models import HDBSCAN
 from benthoscope.engine.jobs import run_now
 from benthoscope.engine.jobs.cluster.compare_runs import compare_runs
-from benthoscope.engine.jobs.cluster.fit_request import limit_sentences
+from benthoscope.engine.jobs.cluster.fit_request import Trace, limit_sentences
 from benthoscope.engine.jobs.cluster.run_purity import run_purity
 from benthoscope.engine.metrics import v_measure
 from benthoscope.engine.problems import BadInput
+from benthoscope.engine.progress import Cancelled
 from benthoscope.engine.workspace import NewImage, Workspace
 from benthoscope.engine.workspace.labels.vocabularies import NewTerm
 from benthoscope.engine.workspace.runs import WITHOUT_CLUSTER
@@ -177,6 +178,17 @@ def test_too_many_images_are_refused_before_the_job_is_queued(made, monkeypatch)
 def test_a_run_without_any_cluster_is_not_stored(made):
     job = run_now(made, "cluster", {"model": "hdbscan", "parameters": {"min_cluster_size": 290}})
     assert job.state == "failed" and "leaves all 300 images without a cluster; use a smaller" in job.error
+
+
+@pytest.mark.parametrize("model", ["kmeans", "hdbscan"])
+def test_a_cancelled_fit_stores_no_run(made, monkeypatch, model):
+    def cancel(self, progress):
+        raise Cancelled
+
+    monkeypatch.setattr(Trace, "on_step", cancel)
+    before = len(made.runs.all(levels=True))
+    assert run_now(made, "cluster", {"model": model}).state == "cancelled"
+    assert len(made.runs.all(levels=True)) == before
 
 
 def test_widths_of_a_model_without_width_are_refused(made):
