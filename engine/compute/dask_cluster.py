@@ -1,8 +1,10 @@
 """The backend for a Dask cluster: chunks stay on the workers between calls; only parameters and sums are
 transferred."""
 
+import ctypes
 import time
 from collections.abc import Callable, Generator, Sequence
+from functools import lru_cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -14,7 +16,9 @@ from benthoscope.engine.problems import fail
 TRIES = 4  # attempts of a call after workers died; more failures have a systematic cause
 PATIENCE = 60  # seconds to wait for the first worker, for a worker to return, and for idle workers to go on
 CHECK = 10  # seconds between two looks at what the workers do
-MOST_TOGETHER = 16  # chunks of rows in a task, a power of two: tasks of one chunk cost a quarter more CPU
+MOST_TOGETHER = 16  # chunks of rows in a task, a power of two
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # numbers of the settings in malloc.h
+LARGEST_KEPT, MOST_KEPT = 32 << 20, 128 << 20  # bytes of an array, the largest that may be set, and of all freed memory
 TASKS_A_WORKER = 4  # at least, so that all workers end at about the same time
 
 
@@ -173,13 +177,30 @@ class DaskCluster:
 
 
 def _each(function: Callable, _: None, chunks: Sequence, *shared: Any) -> list:
+    _keep_freed_memory()
     with blas_threads(1):
         return [function(chunk, *shared) for chunk in chunks]
 
 
 def _combined(function: Callable, combine: Callable, chunks: Sequence, *shared: Any) -> Any:
+    _keep_freed_memory()
     with blas_threads(1):
         return combine_pairwise((function(chunk, *shared) for chunk in chunks), combine)
+
+
+@lru_cache(maxsize=1)  # once in each worker process
+def _keep_freed_memory() -> None:
+    """Let the C library of GNU keep the memory of freed arrays for the next ones, as it does in other processes.
+
+    Dask makes it return this memory to the system at once. The system then clears the memory of every new array, which
+    takes a third as long as the computation itself.
+    """
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):  # another C library
+        return
+    mallopt(ctypes.c_int(M_MMAP_THRESHOLD), ctypes.c_int(LARGEST_KEPT))
+    mallopt(ctypes.c_int(M_TRIM_THRESHOLD), ctypes.c_int(MOST_KEPT))
 
 
 def _tree(tasks: list, pair: Callable) -> Any:
