@@ -26,7 +26,7 @@ from benthoscope.engine.features.compression import PrincipalAxes
 from benthoscope.engine.jobs import run_now
 from benthoscope.engine.jobs.live.descriptor import ImageFile, add_rows
 from benthoscope.engine.jobs.live.learner import LiveLearner
-from benthoscope.engine.jobs.live.novelty import MOST, RecentImages
+from benthoscope.engine.jobs.live.novelty import NO_IMAGES, RecentImages
 from benthoscope.engine.jobs.live.settings import LiveSettings
 from benthoscope.engine.jobs.live.simulation import images_of_folder, replay
 from benthoscope.engine.jobs.live.starting import begin_dive, finish_dive, watch_job
@@ -85,6 +85,7 @@ class _StoredDive:
         self.learner = LiveLearner(self.store.working_folder(self.dive.id), self.settings)
         with self.workspace.features.writer("deep", width=WIDTH, extractor={}):
             pass
+        self.recent = NO_IMAGES
         # arrays of their final size: lists would grow with the dive
         self.delays = np.full(IMAGES // PER_SECOND, np.nan)
         self.memory = np.full(IMAGES // PER_SECOND, np.nan)  # MB after each second of the dive
@@ -149,22 +150,17 @@ class _StoredDive:
         files = [ImageFile(image.image_id, Path(), self.group, f"{image.image_id:064}") for image in images]
         add_rows(self.workspace, "deep", files, vectors)
         self.learner.begin(vectors)
-        result = self.learner.learn(vectors, recent=self._recent(images, vectors))
+        self.recent = self._recent_with(images, vectors)
+        result = self.learner.learn(vectors, recent=self.recent)
         self.store.add_round(self.dive.id, result, [image.id for image in images], [])
         self.store.drop_vectors([image.id for image in images])
         self.rounds.append((result.images, time.thread_time() - began))
 
-    def _recent(self, images: Sequence[StoredVector], vectors: np.ndarray) -> RecentImages:
-        """Return the newest learned images, read as the watch reads them, and those of the round."""
-        learned = self.store.last_learned(self.dive.id, MOST, self.learner.rounds_of_axes)
-        recent = RecentImages(np.empty((0, WIDTH)), np.empty(0))
-        if learned:
-            features = self.workspace.features.open("deep")
-            at = np.searchsorted(features.image_ids, [image.image_id for image in learned])
-            recent = RecentImages(np.asarray(features.X[at]), np.array([image.outside for image in learned], float))
+    def _recent_with(self, images: Sequence[StoredVector], vectors: np.ndarray) -> RecentImages:
+        """Return the recent images with those of a round, as the watch does."""
         is_described = np.array([image.outside is not None for image in images])
         outside = np.array([image.outside for image in images if image.outside is not None], float)
-        return recent.and_later(RecentImages(vectors[is_described], outside))
+        return self.recent.and_later(RecentImages(vectors[is_described], outside))
 
     def _row(self, number: int, quarter: int) -> tuple:
         seconds_of_dive = slice(number * quarter // PER_SECOND, (number + 1) * quarter // PER_SECOND)

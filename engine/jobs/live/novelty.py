@@ -35,6 +35,9 @@ class RecentImages:
         )
 
 
+NO_IMAGES = RecentImages(np.empty((0, 0), np.float32), np.empty(0))
+
+
 @dataclass(frozen=True)
 class Distances:
     """A gamma distribution of squared distances from the axes. Without a shape, distances say nothing."""

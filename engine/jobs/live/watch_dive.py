@@ -33,7 +33,7 @@ from benthoscope.engine.jobs.live.finishing import store_run
 from benthoscope.engine.jobs.live.folder_watcher import FolderScan, FolderWatcher, ReadyFile, SeenPaths
 from benthoscope.engine.jobs.live.learner import LiveLearner
 from benthoscope.engine.jobs.live.metadata import LiveMetadata
-from benthoscope.engine.jobs.live.novelty import MOST, RecentImages
+from benthoscope.engine.jobs.live.novelty import MOST, NO_IMAGES, RecentImages
 from benthoscope.engine.jobs.live.settings import live_settings
 from benthoscope.engine.jobs.live.storing import CameraClock, ImageStore, StoredImage
 from benthoscope.engine.parameters import ParameterHelp
@@ -91,6 +91,7 @@ class DiveWatch:
         self._metadata.add(_without_position(workspace, dive, prefix))
         self._metadata_files: tuple[tuple[str, int, int], ...] = ()
         self._learner = LiveLearner(self._store.working_folder(dive.id), self._settings)
+        self._recent = NO_IMAGES  # images that new ones are compared with; used by rounds only
         self._descriptor: LiveDescriptor | None = None
         self._round: Future | None = None
         self._clock = CameraClock()
@@ -344,8 +345,9 @@ class DiveWatch:
         if not images:
             return
         self._learner.begin(vectors, partial(self._sample, len(vectors)))
-        recent = self._recent(images, vectors)
+        recent = self._recent_with(images, vectors)
         result = self._learner.learn(vectors, lambda progress: self._job.check(), recent)
+        self._recent = recent
         self._store.add_round(self._dive.id, result, [image.id for image in images], self._first_clusters())
         self._store.drop_vectors([image.id for image in images])
 
@@ -393,20 +395,22 @@ class DiveWatch:
         rows = np.unique(np.linspace(0, stored.sidecar.rows - 1, SAMPLE).astype(int))
         return np.array(stored.X[rows])
 
-    def _recent(self, images: Sequence[StoredVector] = (), vectors: np.ndarray | None = None) -> RecentImages:
-        """Return the recent images that new ones are compared with: learned ones, and those of a round that begins with
-        their features (n, D)."""
-        skipped = self._learner.rounds_of_axes
-        learned = self._store.last_learned(self._dive.id, MOST, skipped)
+    def _recent_images(self) -> RecentImages:
+        """Return the newest learned images that new ones are compared with."""
+        learned = self._store.last_learned(self._dive.id, MOST, self._learner.rounds_of_axes)
+        if not learned:
+            return NO_IMAGES
         ids = np.array([image.image_id for image in learned], np.int64)
-        width = (self._dive.descriptor or {}).get("width")
-        features = features_of(self._workspace, self._dive, ids)[:, :width] if learned else np.empty((0, 0))
-        recent = RecentImages(features, np.array([image.outside for image in learned], float))
-        if vectors is None or self._learner.rounds < skipped:
-            return recent
+        features = features_of(self._workspace, self._dive, ids)[:, : self._dive.descriptor["width"]]
+        return RecentImages(features, np.array([image.outside for image in learned], float))
+
+    def _recent_with(self, images: Sequence[StoredVector], vectors: np.ndarray) -> RecentImages:
+        """Return the recent images with those of a round that begins, unless its images decided the axes."""
+        if self._learner.rounds < self._learner.rounds_of_axes:
+            return self._recent
         is_known = np.array([image.outside is not None for image in images])
         outside = np.array([image.outside for image in images if image.outside is not None], float)
-        return recent.and_later(RecentImages(vectors[is_known], outside))
+        return self._recent.and_later(RecentImages(vectors[is_known], outside))
 
     def _first_clusters(self) -> list[Mapping[str, Any]]:
         """Return the clusters of images that arrived before the first round. Later rounds do not look for any, because
@@ -444,7 +448,8 @@ class DiveWatch:
             _, vectors = self._described(self._store.learned_in(self._dive.id, number))
             self._learner.begin(vectors, partial(self._sample, len(vectors)))
             self._learner.learn(vectors, lambda progress: self._job.check())
-        self._learner.compare_with(self._recent())
+        self._recent = self._recent_images()
+        self._learner.compare_with(self._recent)
         self._waiting = self._store.count_waiting(self._dive.id)
 
     # --- the end

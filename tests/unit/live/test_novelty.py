@@ -8,7 +8,7 @@ from benthoscope.engine.features.compression import LinearProjection, PrincipalA
 from benthoscope.engine.features.descriptor import Projected
 from benthoscope.engine.jobs.live.descriptor import WithDistance
 from benthoscope.engine.jobs.live.learner import AXES, LiveLearner
-from benthoscope.engine.jobs.live.novelty import LEAST, MOST, Distances, RecentImages
+from benthoscope.engine.jobs.live.novelty import LEAST, MOST, NO_IMAGES, Distances, RecentImages
 from benthoscope.engine.jobs.live.settings import LiveSettings
 
 LEVEL = 0.05
@@ -26,7 +26,7 @@ def learner(tmp_path):
     """A learner whose axes come from its first round, after two further rounds."""
     rng = np.random.default_rng(0)
     learner = LiveLearner(tmp_path, LiveSettings(dimensions=3, epoch=100))
-    recent = RecentImages(np.empty((0, 6)), np.empty(0))
+    recent = NO_IMAGES
     for number in range(3):
         vectors, outside = of_dive(rng, 100)
         learner.begin(vectors)
@@ -79,7 +79,7 @@ def test_axes_of_other_images_allow_to_compare_with_the_first_round(tmp_path):
 
 def test_only_the_newest_images_are_compared_with():
     numbers = np.arange(MOST + 50.0)
-    recent = RecentImages(np.empty((0, 0)), np.empty(0))
+    recent = NO_IMAGES
     for part in np.split(numbers, [200, 700]):
         recent = recent.and_later(RecentImages(part[:, None], part))
     np.testing.assert_array_equal(recent.outside, numbers[50:])
