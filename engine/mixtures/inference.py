@@ -12,10 +12,8 @@ from benthoscope.engine.mixtures.model import Model, Parameters, Scorer, Statist
 
 EMPTY = 1.0  # a cluster that owns less than one row counts as empty
 SLOW = 0.25  # ratio of the gains of two iterations from which a jump saves iterations
-LONGEST_JUMP, MOST_MOVED = (
-    4.0,
-    0.25,
-)  # iterations that a jump skips, and part of its rows that a cluster may gain or lose
+LONGEST_JUMP = 4.0  # iterations that a jump skips
+MOST_MOVED = 0.25  # part of its rows that a cluster may gain or lose in a jump
 
 
 class SummedRows(Protocol):
