@@ -14,6 +14,7 @@ from benthoscope.engine.workspace.live_dives import LiveDive, LiveRound, problem
 
 NEWEST = 12  # images
 ALARMS = 12
+LOOKED_AT = 100  # images, to see whether the dive has positions
 EVENTS = 30
 EXAMPLES = 4  # images of a cluster
 PROBLEMS = 8
@@ -99,6 +100,7 @@ def _dive_content(app: AppState, state: LiveState) -> dict[str, Any]:
         "clusters": _clusters(app, state, names, colours),
         "events": _events(state, names),
         "memory": _memory(state),
+        "has_positions": _has_positions(app, state),
         "fits": sum(each.score is not None for each in state.rounds),
         "agreement": _agreement(state),
         "edits": [
@@ -107,6 +109,14 @@ def _dive_content(app: AppState, state: LiveState) -> dict[str, Any]:
         ],
         "problems": [str(problem) for problem in problems],
     }
+
+
+def _has_positions(app: AppState, state: LiveState) -> bool:
+    """Return whether any of some images, spread over the dive, has a position."""
+    count = len(state.columns["id"])
+    spread = np.unique(np.linspace(0, count - 1, min(count, LOOKED_AT)).astype(int))
+    latitude, longitude = app.workspace.library.positions(state.columns["image_id"][spread])
+    return bool((np.isfinite(latitude) & np.isfinite(longitude)).any())
 
 
 def _newest(state: LiveState) -> np.ndarray:

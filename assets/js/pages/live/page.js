@@ -134,7 +134,9 @@ export function render({model}) {
     const plot = (name, label, height, more = {}) => plots.frame(name, {query, label, height, live, stamp: `${shown.state} ${shown.rounds ? "" : "first"}`, ...more})
     const learned = shown.rounds ? [plot("live-memory", "Memory of the learner", 200), plot("live-mixture", "Mixture of clusters over time", 260),
       plot("live-clusters", "Changes of the clusters", 240), ...(shown.fits ? [plot("live-fit", "Fit of new images", 200)] : [])] : []
-    return h("section", {class: "card details"}, h("div", {class: "plots"}, plot("live-path", "The path so far", 360, {onpick: ({image, cluster}) => enlarge(`/thumbnails/image/${image}/1024.jpg`, `Image ${image}, ${cluster}`)}), learned))
+    const path = () => plot("live-path", "The path so far", 360, {onpick: ({image, cluster}) => enlarge(`/thumbnails/image/${image}/1024.jpg`, `Image ${image}, ${cluster}`)})
+    const noPath = shown.has_positions ? null : h("p", {class: "soft"}, "No image has a position yet. Write a table of positions beside the images to see the path.")
+    return h("section", {class: "card details"}, noPath, h("div", {class: "plots"}, shown.has_positions ? path() : null, learned))
   }
 
   // --- clusters
