@@ -322,7 +322,7 @@ def _comparison_text(comparison: dict[str, Any]) -> Any:
     for side, run in (("one", comparison["one"]), ("other", comparison["other"])):
         score = "" if run["held_out"] is None else f", held-out log likelihood {run['held_out']:.4f}"
         lines.append(f"{run['name']}: {run['clusters']} clusters{score}; sizes {run['sizes']}")
-        if run["without_cluster"] is not None:
+        if "without_cluster" in run:
             lines.append(f"  number {run['without_cluster']} stands for the images without a cluster")
         lines += [
             f"  cluster {entry['cluster']} was split into {entry['into']}" for entry in comparison["splits"][side]

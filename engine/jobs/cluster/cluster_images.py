@@ -96,7 +96,7 @@ def cluster(
         rows, steering = _steered(workspace, chosen_rows(workspace, features, collection), crowd, dimensions)
     chosen = with_width(model, width, dict(parameters or {}))
     title = f"{model} {features} {width:g}" if "width" in chosen else f"{model} {features}"
-    title = f"{title}, {chosen['n_clusters']} clusters" if "n_clusters" in chosen else title
+    title = f"{title}, {chosen['n_clusters']} clusters" if model == "kmeans" and "n_clusters" in chosen else title
     title = f"{title}, steered by {steering.run.name}" if steering else title
     request = FitRequest(model, chosen, name or title, share(hold_out), seed, steering)
     with computing_on(scheduler) as compute:

@@ -96,11 +96,11 @@ def _splits(table: np.ndarray, without_cluster: int | None) -> list[dict[str, An
 
 
 def _facts(run: Run, sizes: np.ndarray) -> dict[str, Any]:
-    return {
+    facts = {
         "id": run.id,
         "name": run.name,
         "clusters": run.summary["clusters"],
-        "without_cluster": run.without_cluster,
         "held_out": run.summary.get("held_out"),
         "sizes": sizes.tolist(),
     }
+    return facts if run.without_cluster is None else {**facts, "without_cluster": run.without_cluster}

@@ -33,7 +33,7 @@ from benthoscope.engine.workspace.labels.vocabularies import NewTerm
 from benthoscope.engine.workspace.live_dives import LiveDiveStore, problem_source
 from tests.live_dives import start, watch_to_the_end, write_image, write_images
 
-TRAINING, FIRST = 24, 124  # images of two kinds; enough after the first ones to know how unusual a later one is
+TRAINING, FIRST = 24, 132  # images of two kinds; enough after the first ones to know how unusual a later one is
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def workspace(tmp_path):
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """A finished dive of 140 images, in which a third kind of images appears after the first 124."""
+    """A finished dive of 148 images, in which a third kind of images appears after the first 132."""
     folder = tmp_path_factory.mktemp("finished")
     with Workspace.create(folder / "sea") as workspace:
         dive = start(workspace, folder / "camera")
