@@ -22,4 +22,14 @@ function waitInFrames(view) {
   }
 }
 
-waitInFrames(window.Bokeh.Models.get("panel.models.tabulator.DataTabulator").prototype.default_view.prototype)
+// New styles that arrive before a table is built make Panel scroll back a table that does not exist, which throws an error.
+function scrollOnlyBuilt(view) {
+  const restore = view.restore_scroll
+  view.restore_scroll = function (...directions) {
+    if (this.tabulator) restore.apply(this, directions)
+  }
+}
+
+const table = window.Bokeh.Models.get("panel.models.tabulator.DataTabulator").prototype.default_view.prototype
+waitInFrames(table)
+scrollOnlyBuilt(table)
