@@ -58,6 +58,7 @@ def test_a_page_answers_keys_before_its_table_is_there_and_does_not_move_when_it
     page.keyboard.press("?")
     page.get_by_role("dialog", name="Keyboard shortcuts").wait_for()
     page.keyboard.press("Escape")
+    page.get_by_role("button", name="Copy", exact=True).wait_for()  # the card around the place of the table
     place = page.get_by_role("heading", name="First look").bounding_box()
     while not waiting:
         page.evaluate(FRAMES)
